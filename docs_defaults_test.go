@@ -23,7 +23,7 @@ import (
 // TestDocumentDefaults checks the defaults in the tables of the reference against the modules, as far as these have
 // them: in a field that Provision fills, or as one value behind "Default:" in the comment of the field.
 func TestDocumentDefaults(t *testing.T) {
-	said := comments(t)
+	commentDefaults := comments(t)
 	filled := provisioned(t)
 	tables := make(map[string][]option)
 	compared := make(map[string]bool)
@@ -42,7 +42,7 @@ func TestDocumentDefaults(t *testing.T) {
 		walkFields(reflect.TypeOf(info.New()), func(field string, key string) {
 			value, ok := filled[id][field]
 			if !ok {
-				value, ok = said[key]
+				value, ok = commentDefaults[key]
 			}
 			if !ok || !literal.MatchString(value) {
 				return

@@ -104,15 +104,15 @@ func links(text string) []string {
 
 // relative returns the path in the repository and the fragment that a link of a page leads to. It reports false for a
 // link to somewhere else.
-func relative(from, link string) (target, fragment string, ok bool) {
+func relative(source, link string) (target, fragment string, ok bool) {
 	if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 		return "", "", false
 	}
 	target, fragment, _ = strings.Cut(link, "#")
 	if target == "" {
-		return from, fragment, true
+		return source, fragment, true
 	}
-	return path.Join(path.Dir(from), target), fragment, true
+	return path.Join(path.Dir(source), target), fragment, true
 }
 
 // TestDocumentLinks checks that the targets of the links in the documents exist, anchors included.
@@ -134,7 +134,7 @@ func TestDocumentLinks(t *testing.T) {
 			if fragment == "" {
 				continue
 			}
-			if there, ok := texts[target]; !ok || !anchors(there)[fragment] {
+			if targetText, ok := texts[target]; !ok || !anchors(targetText)[fragment] {
 				t.Errorf("%s: %s: there is no such heading", name, link)
 			}
 		}
@@ -148,10 +148,10 @@ func TestDocumentLinks(t *testing.T) {
 // of a folder with an index of its own, such as decisions, are linked from that one.
 func TestDocumentsReached(t *testing.T) {
 	t.Parallel()
-	reached := func(from string) map[string]bool {
+	reached := func(source string) map[string]bool {
 		found := make(map[string]bool)
-		for _, link := range links(page(t, from)) {
-			if target, _, ok := relative(from, link); ok {
+		for _, link := range links(page(t, source)) {
+			if target, _, ok := relative(source, link); ok {
 				found[target] = true
 			}
 		}
@@ -567,48 +567,48 @@ func command(name string) *cobra.Command {
 // in them exist. Go, Python and JSON texts must parse too.
 func TestDocumentShell(t *testing.T) {
 	t.Parallel()
-	asked := 0
+	count := 0
 	for name, text := range pages(t) {
 		blocks, _ := doctest.Blocks(text)
 		for _, b := range blocks {
-			where := name + ":" + strconv.Itoa(b.Line)
+			position := name + ":" + strconv.Itoa(b.Line)
 			switch b.Language() {
 			case "go":
-				if _, err := parser.ParseFile(token.NewFileSet(), where, b.Text, 0); err != nil && strings.HasPrefix(b.Text, "package ") {
+				if _, err := parser.ParseFile(token.NewFileSet(), position, b.Text, 0); err != nil && strings.HasPrefix(b.Text, "package ") {
 					t.Error(err)
 				}
 			case "python":
-				reads(t, where, b.Text, "python3", "-c", "import ast, sys; ast.parse(sys.stdin.read())")
+				reads(t, position, b.Text, "python3", "-c", "import ast, sys; ast.parse(sys.stdin.read())")
 			case "json":
 				if !json.Valid([]byte(b.Text)) && !strings.Contains(b.Text, "…") {
-					t.Errorf("%s: no JSON", where)
+					t.Errorf("%s: no JSON", position)
 				}
 			}
 			for _, step := range b.Steps() {
-				reads(t, where, step.Command, "bash", "-n")
+				reads(t, position, step.Command, "bash", "-n")
 				for line := range strings.Lines(strings.ReplaceAll(step.Command, "\\\n", " ")) {
-					asked += asks(t, where, line)
+					count += asks(t, position, line)
 				}
 			}
 		}
 	}
-	if asked < 40 {
-		t.Errorf("only %d commands: they are not found any more", asked)
+	if count < 40 {
+		t.Errorf("only %d commands: they are not found any more", count)
 	}
 }
 
 // reads passes a text to a program on stdin and fails the test if the program fails.
-func reads(t *testing.T, where, text, program string, args ...string) {
+func reads(t *testing.T, position, text, program string, args ...string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), program, args...)
 	cmd.Stdin = strings.NewReader(text)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Errorf("%s: %v\n%s%s", where, err, text, out)
+		t.Errorf("%s: %v\n%s%s", position, err, text, out)
 	}
 }
 
 // asks checks the tollgate commands in a line of a shell, and returns their number.
-func asks(t *testing.T, where, line string) (count int) {
+func asks(t *testing.T, position, line string) (count int) {
 	t.Helper()
 	words := strings.Fields(line)
 	for i, word := range words {
@@ -617,7 +617,7 @@ func asks(t *testing.T, where, line string) (count int) {
 		}
 		c := command(words[i+1])
 		if c == nil {
-			t.Errorf("%s: there is no command %q", where, words[i+1])
+			t.Errorf("%s: there is no command %q", position, words[i+1])
 			continue
 		}
 		count++
@@ -628,7 +628,7 @@ func asks(t *testing.T, where, line string) (count int) {
 			if flag, ok := strings.CutPrefix(word, "--"); ok && flag != "" {
 				flag, _, _ = strings.Cut(flag, "=")
 				if c.Flag(flag) == nil && c.InheritedFlags().Lookup(flag) == nil {
-					t.Errorf("%s: %s has no flag --%s", where, c.CommandPath(), flag)
+					t.Errorf("%s: %s has no flag --%s", position, c.CommandPath(), flag)
 				}
 				continue
 			}
@@ -637,7 +637,7 @@ func asks(t *testing.T, where, line string) (count int) {
 			case err == nil && below != c:
 				c = below
 			case c.HasSubCommands():
-				t.Errorf("%s: %s has no command %q", where, c.CommandPath(), word)
+				t.Errorf("%s: %s has no command %q", position, c.CommandPath(), word)
 			}
 		}
 	}

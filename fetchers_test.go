@@ -24,8 +24,8 @@ func TestFetchers(t *testing.T) {
 	connects := regexp.MustCompile(`http\.(DefaultClient|DefaultTransport|Get\(|Head\(|Post\(|PostForm\(|Client\{|Transport\{)|new\(http\.(Client|Transport)\)|net\.(Dial|Dialer\{)|new\(net\.Dialer\)|tls\.(Dial|Dialer\{)`)
 	found := 0
 	for _, root := range []string{"backends", "internal"} {
-		here := os.DirFS(".")
-		err := fs.WalkDir(here, root, func(path string, entry fs.DirEntry, err error) error {
+		fsys := os.DirFS(".")
+		err := fs.WalkDir(fsys, root, func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() {
 				if entry != nil && (entry.Name() == "testenv" || strings.HasSuffix(entry.Name(), "test")) {
 					return fs.SkipDir
@@ -35,7 +35,7 @@ func TestFetchers(t *testing.T) {
 			if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || operators[path] != "" {
 				return nil
 			}
-			text, err := fs.ReadFile(here, path)
+			text, err := fs.ReadFile(fsys, path)
 			if err != nil || !connects.Match(text) {
 				return err
 			}

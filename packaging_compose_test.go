@@ -50,9 +50,9 @@ func TestPackageCompose(t *testing.T) {
 		if s.Image == "" || strings.HasSuffix(s.Image, ":latest") {
 			t.Errorf("%s: %s has no image of a version: %q", name, service, s.Image)
 		}
-		for other, on := range s.DependsOn {
+		for other, dependency := range s.DependsOn {
 			needed, ok := file.Services[other]
-			if !ok || on.Condition == "service_healthy" && needed.Healthcheck == nil {
+			if !ok || dependency.Condition == "service_healthy" && needed.Healthcheck == nil {
 				t.Errorf("%s: %s waits for %s, which is not there or never healthy", name, service, other)
 			}
 		}
@@ -73,7 +73,7 @@ func TestPackageCompose(t *testing.T) {
 		}
 	}
 
-	// Servers that it is told of are those beside it, with their accounts.
+	// The servers that the environment of tollgate names are services of this file, with their accounts.
 	for variable, text := range own.Environment {
 		address, err := url.Parse(regexp.MustCompile(`\$\{[^}]*\}`).ReplaceAllString(text, "secret"))
 		if err != nil || address.Host == "" {
@@ -89,7 +89,7 @@ func TestPackageCompose(t *testing.T) {
 		}
 	}
 
-	// What is asked of .env, and has no other value, is what readers write into it.
+	// Readers write each variable into .env that has no default, and none that is not asked for.
 	written := make(map[string]bool)
 	for _, match := range regexp.MustCompile(`echo "([A-Z_]+)=[^\n]*> \.env`).FindAllStringSubmatch(page(t, "docs/how-to/install.md"), -1) {
 		written[match[1]] = true
@@ -105,7 +105,7 @@ func TestPackageCompose(t *testing.T) {
 		}
 	}
 
-	// What the Caddyfile writes to is kept, or made anew with each start.
+	// The folders that the Caddyfile writes to are kept in volumes or made anew with each start.
 	writable := slices.Clone(own.Tmpfs)
 	for _, volume := range own.Volumes {
 		if _, target, _ := strings.Cut(volume, ":"); !strings.HasSuffix(target, ":ro") {
@@ -134,7 +134,7 @@ func TestPackageCompose(t *testing.T) {
 		t.Errorf("%s: ports %q of %q", name, own.Ports, exposed)
 	}
 
-	// Its own parser, where there is one.
+	// Docker's own parser accepts the file. It is asked only where Docker is installed.
 	docker, err := exec.LookPath("docker")
 	if err != nil || exec.CommandContext(t.Context(), docker, "compose", "version").Run() != nil {
 		return

@@ -21,10 +21,10 @@ func TestPackageSources(t *testing.T) {
 	count := 0
 	for _, match := range regexp.MustCompile(`(?m)^ *(?:- src|postinstall|preremove|postremove): (\S+)$`).FindAllStringSubmatch(page(t, "packaging/nfpm.yaml"), -1) {
 		count++
-		if made, ok := strings.CutPrefix(match[1], "bin/dist/"); ok {
-			made, _, _ = strings.Cut(made, "${ARCH}")
-			made = strings.Replace(made, "_linux_", "_${target", 1) // one line makes those of all systems
-			if !strings.Contains(built, "$dist/"+made) {
+		if name, ok := strings.CutPrefix(match[1], "bin/dist/"); ok {
+			name, _, _ = strings.Cut(name, "${ARCH}")
+			name = strings.Replace(name, "_linux_", "_${target", 1) // one line of build.sh makes the files of all systems
+			if !strings.Contains(built, "$dist/"+name) {
 				t.Errorf("packaging/build.sh does not make %s", match[1])
 			}
 			continue

@@ -35,9 +35,9 @@ func TestRemember(t *testing.T) {
 	t.Parallel()
 	now, version := time.Unix(1_800_000_000, 0), int64(1)
 	var down error
-	under := new(counting)
+	counter := new(counting)
 	r := &remembering{
-		Asker: under, lasts: 15 * time.Minute, now: func() time.Time { return now },
+		Asker: counter, lasts: 15 * time.Minute, now: func() time.Time { return now },
 		version: func(context.Context) (int64, error) { return version, down }, outcomes: make(map[string]remembered),
 	}
 	ask := func(query string, force bool) api.Outcome {
@@ -68,12 +68,12 @@ func TestRemember(t *testing.T) {
 		if step.change != nil {
 			step.change()
 		}
-		before := under.asked
+		before := counter.asked
 		o := ask(step.query, step.force)
-		if under.asked != step.asked {
-			t.Errorf("step %d: asked %d times, want %d", i, under.asked, step.asked)
+		if counter.asked != step.asked {
+			t.Errorf("step %d: asked %d times, want %d", i, counter.asked, step.asked)
 		}
-		if seen, is := o.Trace.(rememberedTrace); o.Answer != "" && (is != (under.asked == before) || is && seen.First != "first") {
+		if seen, ok := o.Trace.(rememberedTrace); o.Answer != "" && (ok != (counter.asked == before) || ok && seen.First != "first") {
 			t.Errorf("step %d: trace %v", i, o.Trace)
 		}
 	}

@@ -50,9 +50,9 @@ func TestEmbed(t *testing.T) {
 		run := func(want int, looks bool) {
 			t.Helper()
 			before := e.looked
-			made, err := embed(t.Context())
-			if err != nil || made != want || e.looked > before != looks {
-				t.Errorf("got %d vectors, looked for passages: %t, error %v; want %d, %t", made, e.looked > before, err, want, looks)
+			vectors, err := embed(t.Context())
+			if err != nil || vectors != want || e.looked > before != looks {
+				t.Errorf("got %d vectors, looked for passages: %t, error %v; want %d, %t", vectors, e.looked > before, err, want, looks)
 			}
 		}
 		put := func(url string) {

@@ -17,10 +17,10 @@ import (
 // evaluated returns the rows of the shipped set, all results, and their table.
 func evaluated(t *testing.T, model models.Model) (rows []eval.Row, results []eval.Result, table string) {
 	t.Helper()
-	asked := 0
-	results, err := EvaluateSample(t.Context(), model, func(questions int) { asked = questions }, nil)
-	if err != nil || asked != 120 || len(results) != asked {
-		t.Fatalf("%d of %d questions: %v", len(results), asked, err)
+	total := 0
+	results, err := EvaluateSample(t.Context(), model, func(questions int) { total = questions }, nil)
+	if err != nil || total != 120 || len(results) != total {
+		t.Fatalf("%d of %d questions: %v", len(results), total, err)
 	}
 	rows = eval.Table(results)
 	var b strings.Builder

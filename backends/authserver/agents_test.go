@@ -51,8 +51,8 @@ func TestAgents(t *testing.T) {
 			t.Errorf("of a refresh token: %v", got)
 		}
 		l.do("PATCH", "/admin/clients/robot", `{"agent":false}`, http.StatusBadRequest)
-		if one := l.do("GET", "/admin/clients/robot", "", 200); one["agent"] != true || one["agent_description"] != "Files things" {
-			t.Errorf("%v", one)
+		if client := l.do("GET", "/admin/clients/robot", "", 200); client["agent"] != true || client["agent_description"] != "Files things" {
+			t.Errorf("%v", client)
 		}
 		// A metadata document can declare its client an agent.
 		site := newDocumentSite(t, `"client_name":"Notes","redirect_uris":["https://app.example/cb"],"agent":true,"agent_description":"Notes things"`)

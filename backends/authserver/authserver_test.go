@@ -154,10 +154,10 @@ func TestPepperGone(t *testing.T) {
 			}
 			return w.Body.String()
 		}
-		const gone = "client_secret_pepper is not set, but the secrets of some clients"
-		with := serve(t, db, "client_secret_pepper: a pepper\n")
-		admin(with, http.MethodPost, "/admin/clients", `{"client_name":"C","grant_types":["client_credentials"],"scope":"x"}`)
-		if text := admin(with, http.MethodGet, "/admin/notices", ""); strings.Contains(text, gone) {
+		const warning = "client_secret_pepper is not set, but the secrets of some clients"
+		srv := serve(t, db, "client_secret_pepper: a pepper\n")
+		admin(srv, http.MethodPost, "/admin/clients", `{"client_name":"C","grant_types":["client_credentials"],"scope":"x"}`)
+		if text := admin(srv, http.MethodGet, "/admin/notices", ""); strings.Contains(text, warning) {
 			t.Error(text)
 		}
 		logged := make(chan string, 100)
@@ -165,14 +165,14 @@ func TestPepperGone(t *testing.T) {
 			logged <- e.Message
 			return nil
 		}))
-		without := serveLogged(t, db, "", func() *zap.Logger { return logger })
-		if text := admin(without, http.MethodGet, "/admin/notices", ""); !strings.Contains(text, gone) {
+		restarted := serveLogged(t, db, "", func() *zap.Logger { return logger })
+		if text := admin(restarted, http.MethodGet, "/admin/notices", ""); !strings.Contains(text, warning) {
 			t.Error(text)
 		}
 		for {
 			select {
 			case message := <-logged:
-				if strings.HasPrefix(message, gone) {
+				if strings.HasPrefix(message, warning) {
 					return
 				}
 			case <-time.After(time.Minute):
@@ -311,19 +311,19 @@ func TestPushed(t *testing.T) {
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, path, strings.NewReader(body))
 		r.Header.Set("Content-Type", kind)
 		s.Public().ServeHTTP(w, r)
-		var told map[string]any
-		_ = json.Unmarshal(w.Body.Bytes(), &told)
-		return w, told
+		var reply map[string]any
+		_ = json.Unmarshal(w.Body.Bytes(), &reply)
+		return w, reply
 	}
 	_, client := post("/oauth/register", "application/json", `{"redirect_uris":["https://c.example/cb"],"token_endpoint_auth_method":"none"}`)
 	id, _ := client["client_id"].(string)
 	const form = "application/x-www-form-urlencoded"
-	w, told := post("/oauth/par", form, "client_id="+id+"&response_type=code&scope=openid&code_challenge_method=S256&code_challenge="+strings.Repeat("c", 43))
-	uri, _ := told["request_uri"].(string)
-	if w.Code != http.StatusCreated || uri == "" || told["expires_in"] != float64(90) || w.Header().Get("Cache-Control") != "no-store" {
+	w, reply := post("/oauth/par", form, "client_id="+id+"&response_type=code&scope=openid&code_challenge_method=S256&code_challenge="+strings.Repeat("c", 43))
+	uri, _ := reply["request_uri"].(string)
+	if w.Code != http.StatusCreated || uri == "" || reply["expires_in"] != float64(90) || w.Header().Get("Cache-Control") != "no-store" {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
-	if w, told := post("/oauth/par", form, "client_id="+id+"&response_type=code&scope=openid"); w.Code != http.StatusBadRequest || told["error"] != "invalid_request" {
+	if w, reply := post("/oauth/par", form, "client_id="+id+"&response_type=code&scope=openid"); w.Code != http.StatusBadRequest || reply["error"] != "invalid_request" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	path := "/oauth/authorize?" + url.Values{"client_id": {id}, "request_uri": {uri}}.Encode()

@@ -64,12 +64,12 @@ func TestClaimRules(t *testing.T) {
 		c := *app
 		c.ClientID, c.Scopes = id, append(c.Scopes, "profile", "email")
 		resource := oauth2.SetAuthURLParam("resource", "https://files.example")
-		to, _ := l.answers(c.AuthCodeURL("s1", oauth2.S256ChallengeOption(verifier), resource))
-		back, err := url.Parse(to)
+		location, _ := l.answers(c.AuthCodeURL("s1", oauth2.S256ChallengeOption(verifier), resource))
+		callback, err := url.Parse(location)
 		if err != nil {
 			t.Fatal(err)
 		}
-		token, err := c.Exchange(t.Context(), back.Query().Get("code"), oauth2.VerifierOption(verifier))
+		token, err := c.Exchange(t.Context(), callback.Query().Get("code"), oauth2.VerifierOption(verifier))
 		if err != nil {
 			t.Fatal(err)
 		}

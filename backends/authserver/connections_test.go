@@ -45,9 +45,9 @@ broker_providers:
 			t.Errorf("%v", provider)
 		}
 		l.do("POST", "/admin/resources", `{"slug":"far","backend_kind":"broker","broker_provider_slug":"nobody"}`, 400)
-		made := l.do("POST", "/admin/resources", `{"slug":"chat-api","backend_kind":"broker","broker_provider_slug":"chat","scopes":[{"name":"listen","upstream":"channels:read"},{"name":"speak","upstream":["chat:write"]},{"name":"rule","upstream":"admin"}]}`, 201)
-		if made["broker_provider_id"] != provider["id"] {
-			t.Errorf("%v", made)
+		resource := l.do("POST", "/admin/resources", `{"slug":"chat-api","backend_kind":"broker","broker_provider_slug":"chat","scopes":[{"name":"listen","upstream":"channels:read"},{"name":"speak","upstream":["chat:write"]},{"name":"rule","upstream":"admin"}]}`, 201)
+		if resource["broker_provider_id"] != provider["id"] {
+			t.Errorf("%v", resource)
 		}
 		l.do("DELETE", "/admin/broker-providers/chat", "", 409)
 		app := l.party("app", false)
@@ -61,13 +61,13 @@ broker_providers:
 		}
 
 		// The browser connects the account.
-		to, _ := l.send(http.MethodGet, "/connect/chat?scope=listen+speak", nil)
-		at, err := url.Parse(to)
-		if err != nil || at.Path != "/authorize" || at.Query().Get("scope") != "channels:read,chat:write" || at.Query().Get("redirect_uri") != l.url+"/connect/chat/callback" {
-			t.Fatalf("%q: %v", to, err)
+		location, _ := l.send(http.MethodGet, "/connect/chat?scope=listen+speak", nil)
+		target, err := url.Parse(location)
+		if err != nil || target.Path != "/authorize" || target.Query().Get("scope") != "channels:read,chat:write" || target.Query().Get("redirect_uri") != l.url+"/connect/chat/callback" {
+			t.Fatalf("%q: %v", location, err)
 		}
-		if to, _ = l.send(http.MethodGet, "/connect/chat/callback?"+url.Values{"code": {"x"}, "state": {at.Query().Get("state")}}.Encode(), nil); to != "https://app.example/done?connected=chat" {
-			t.Errorf("leads to %q", to)
+		if location, _ = l.send(http.MethodGet, "/connect/chat/callback?"+url.Values{"code": {"x"}, "state": {target.Query().Get("state")}}.Encode(), nil); location != "https://app.example/done?connected=chat" {
+			t.Errorf("leads to %q", location)
 		}
 		_, page := l.send(http.MethodGet, "/connections", nil)
 		if !strings.Contains(page, `"provider":"chat","display_name":"Chat","scopes_granted":["listen","speak"]`) || strings.Contains(page, "xox") {
@@ -78,8 +78,8 @@ broker_providers:
 		if answer.is(t, "exchange", 200, ""); answer.text("access_token") != "xoxp-1" || answer.text("token_type") != "Bearer" || answer.text("scope") != "listen speak" || answer.body["expires_in"].(float64) < 43000 || answer.text("issued_token_type") != accessType {
 			t.Errorf("%v", answer.body)
 		}
-		if one := app.exchange(subject, "resource", "chat-api", "scope", "speak"); one.text("scope") != "speak" {
-			t.Errorf("%v", one.body)
+		if reply := app.exchange(subject, "resource", "chat-api", "scope", "speak"); reply.text("scope") != "speak" {
+			t.Errorf("%v", reply.body)
 		}
 		app.exchange(subject, "resource", "chat-api", "scope", "rule").is(t, "not granted here", 400, "consent_required")
 		app.signIn("listen speak rule", "chat-api")
@@ -134,11 +134,11 @@ broker_providers:
 		app.exchange(subject, "resource", "chat-api", "scope", "listen").is(t, "removed", 400, "consent_required")
 
 		// Users can end their connections.
-		to, _ = l.send(http.MethodGet, "/connect/chat?scope=listen", nil)
-		if at, err = url.Parse(to); err != nil {
+		location, _ = l.send(http.MethodGet, "/connect/chat?scope=listen", nil)
+		if target, err = url.Parse(location); err != nil {
 			t.Fatal(err)
 		}
-		l.send(http.MethodGet, "/connect/chat/callback?"+url.Values{"code": {"x"}, "state": {at.Query().Get("state")}}.Encode(), nil)
+		l.send(http.MethodGet, "/connect/chat/callback?"+url.Values{"code": {"x"}, "state": {target.Query().Get("state")}}.Encode(), nil)
 		if got := stranger(http.MethodDelete, "/connections/chat", "Sec-Fetch-Site", "same-origin"); got != 204 {
 			t.Errorf("ending it: %d", got)
 		}

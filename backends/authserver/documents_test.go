@@ -55,13 +55,13 @@ func (l *live) do(method, path, form string, status int) map[string]any {
 	if h.ServeHTTP(w, r); w.Code != status {
 		l.t.Fatalf("%s %s: %d %s, want %d", method, path, w.Code, w.Body, status)
 	}
-	var told map[string]any
+	var reply map[string]any
 	if w.Body.Len() > 0 && strings.Contains(w.Header().Get("Content-Type"), "json") {
-		if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil {
+		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil {
 			l.t.Fatal(err)
 		}
 	}
-	return told
+	return reply
 }
 
 // status returns the status of the response to a form.
@@ -89,14 +89,14 @@ func TestDocumentClient(t *testing.T) {
 		}
 		verifier := oauth2.GenerateVerifier()
 		ask := c.AuthCodeURL("s0", oauth2.S256ChallengeOption(verifier))
-		to, _ := l.send(http.MethodGet, ask, nil)
-		_, form := l.send(http.MethodGet, to, nil)
+		location, _ := l.send(http.MethodGet, ask, nil)
+		_, form := l.send(http.MethodGet, location, nil)
 		fields := url.Values{"email": {"ann@example.com"}, "password": {"correct horse"}}
 		for _, match := range field.FindAllStringSubmatch(form, -1) {
 			fields.Add(match[1], match[2])
 		}
-		to, _ = l.send(http.MethodPost, "/login", fields)
-		if _, page := l.send(http.MethodGet, to, nil); !strings.Contains(page, host) || !strings.Contains(page, "Notes") || !strings.Contains(page, "app.example") {
+		location, _ = l.send(http.MethodPost, "/login", fields)
+		if _, page := l.send(http.MethodGet, location, nil); !strings.Contains(page, host) || !strings.Contains(page, "Notes") || !strings.Contains(page, "app.example") {
 			t.Errorf("the page does not name the client: %s", page)
 		}
 		token, err := c.Exchange(t.Context(), l.codeOf(c, verifier), oauth2.VerifierOption(verifier))
@@ -107,26 +107,26 @@ func TestDocumentClient(t *testing.T) {
 		if _, err := c.TokenSource(t.Context(), token).Token(); err != nil || site.fetches.Load() != 1 {
 			t.Errorf("renewed: %v, %d fetches", err, site.fetches.Load())
 		}
-		if to, _ := l.send(http.MethodGet, ask, nil); !strings.HasPrefix(to, "https://app.example/cb?code=") {
-			t.Errorf("asked again: leads to %s", to)
+		if location, _ := l.send(http.MethodGet, ask, nil); !strings.HasPrefix(location, "https://app.example/cb?code=") {
+			t.Errorf("asked again: leads to %s", location)
 		}
 
 		// If the redirect URIs of the document change, users are asked for consent again.
 		members := `"client_name":"Notes","redirect_uris":["https://app.example/cb","https://app.example/other"]`
 		site.members.Store(&members)
 		admin := "/admin/clients/" + url.PathEscape(c.ClientID)
-		if told := l.do("POST", admin+"/refresh", "", 200); len(told["redirect_uris"].([]any)) != 2 || told["cimd_url"] != c.ClientID || told["registration_source"] != "cimd" || told["cimd_fresh_until"] == "" {
-			t.Errorf("%v", told)
+		if reply := l.do("POST", admin+"/refresh", "", 200); len(reply["redirect_uris"].([]any)) != 2 || reply["cimd_url"] != c.ClientID || reply["registration_source"] != "cimd" || reply["cimd_fresh_until"] == "" {
+			t.Errorf("%v", reply)
 		}
-		if to, _ := l.send(http.MethodGet, ask, nil); !strings.HasPrefix(to, "/consent") {
-			t.Errorf("its redirect URIs have changed: leads to %s", to)
+		if location, _ := l.send(http.MethodGet, ask, nil); !strings.HasPrefix(location, "/consent") {
+			t.Errorf("its redirect URIs have changed: leads to %s", location)
 		}
 		members = `"client_name":""`
 		site.members.Store(&members)
 		l.do("POST", admin+"/refresh", "", 422)
 		l.do("PATCH", admin, `{"client_name":"Else"}`, 409)
-		if told := l.do("PATCH", admin, `{"scope":"read"}`, 200); told["scope"] != "read" {
-			t.Errorf("%v", told)
+		if reply := l.do("PATCH", admin, `{"scope":"read"}`, 200); reply["scope"] != "read" {
+			t.Errorf("%v", reply)
 		}
 		l.do("POST", "/admin/clients/none/refresh", "", 404)
 		if list := l.do("GET", "/admin/clients?source=cimd", "", 200)["clients"].([]any); len(list) != 1 {
@@ -138,14 +138,14 @@ func TestDocumentClient(t *testing.T) {
 		l.do("PATCH", admin+"/suspend", "", 200)
 		l.do("GET", "/oauth/authorize?"+strings.SplitN(ask, "?", 2)[1], "", 400)
 		refresh := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token.RefreshToken}, "client_id": {c.ClientID}}
-		if told := l.do("POST", "/oauth/token", refresh.Encode(), 401); told["error"] != "invalid_client" || site.fetches.Load() != fetches {
-			t.Errorf("%v, %d fetches", told, site.fetches.Load())
+		if reply := l.do("POST", "/oauth/token", refresh.Encode(), 401); reply["error"] != "invalid_client" || site.fetches.Load() != fetches {
+			t.Errorf("%v, %d fetches", reply, site.fetches.Load())
 		}
 		for _, bad := range []string{"http://127.0.0.1:1/c", site.URL + "/", site.URL + "/a/../b", "https://ann@c.example/c"} {
 			v := url.Values{"client_id": {bad}, "response_type": {"code"}, "redirect_uri": {"https://app.example/cb"}}
 			l.do("GET", "/oauth/authorize?"+v.Encode(), "", 400)
-			if told := l.do("POST", "/oauth/token", "grant_type=authorization_code&code=x&client_id="+url.QueryEscape(bad), 401); told["error"] != "invalid_client" {
-				t.Errorf("%s: %v", bad, told)
+			if reply := l.do("POST", "/oauth/token", "grant_type=authorization_code&code=x&client_id="+url.QueryEscape(bad), 401); reply["error"] != "invalid_client" {
+				t.Errorf("%s: %v", bad, reply)
 			}
 		}
 

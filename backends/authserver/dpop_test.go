@@ -110,12 +110,12 @@ func (a told) text(name string) string {
 func (l *live) redeem(c *oauth2.Config, options ...oauth2.AuthCodeOption) url.Values {
 	l.t.Helper()
 	verifier := oauth2.GenerateVerifier()
-	to, _ := l.answers(c.AuthCodeURL("s", append(options, oauth2.S256ChallengeOption(verifier))...))
-	back, err := url.Parse(to)
-	if err != nil || back.Query().Get("code") == "" {
-		l.t.Fatalf("leads to %q: %v", to, err)
+	location, _ := l.answers(c.AuthCodeURL("s", append(options, oauth2.S256ChallengeOption(verifier))...))
+	callback, err := url.Parse(location)
+	if err != nil || callback.Query().Get("code") == "" {
+		l.t.Fatalf("leads to %q: %v", location, err)
 	}
-	return url.Values{"grant_type": {"authorization_code"}, "code": {back.Query().Get("code")}, "redirect_uri": {c.RedirectURL}, "code_verifier": {verifier}, "client_id": {c.ClientID}}
+	return url.Values{"grant_type": {"authorization_code"}, "code": {callback.Query().Get("code")}, "redirect_uri": {c.RedirectURL}, "code_verifier": {verifier}, "client_id": {c.ClientID}}
 }
 
 const appWithKey = `{"client_name": "The App", "redirect_uris": ["https://app.example/cb"], "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"], "token_endpoint_auth_method": `
@@ -195,9 +195,9 @@ func TestProofs(t *testing.T) {
 			return form
 		}
 		a := l.token(secretly(l.redeem(c)), own.proof("POST", path))
-		about := l.call(http.MethodPost, "/oauth/introspect", secretly(url.Values{"token": {a.text("access_token")}}), "")
-		if about.text("token_type") != "DPoP" || fmt.Sprint(about.body["cnf"]) != "map[jkt:"+own.thumbprint()+"]" {
-			t.Errorf("%v", about.body)
+		details := l.call(http.MethodPost, "/oauth/introspect", secretly(url.Values{"token": {a.text("access_token")}}), "")
+		if details.text("token_type") != "DPoP" || fmt.Sprint(details.body["cnf"]) != "map[jkt:"+own.thumbprint()+"]" {
+			t.Errorf("%v", details.body)
 		}
 		a = l.token(secretly(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {a.text("refresh_token")}}), other.proof("POST", path))
 		if claims := (&enterprise{live: l}).token(a.body); fmt.Sprint(claims["cnf"]) != "map[jkt:"+other.thumbprint()+"]" {
@@ -218,12 +218,12 @@ func TestProofs(t *testing.T) {
 		l.call(http.MethodPost, "/oauth/par", ahead, "", own.proof("POST", "/oauth/par")).is(t, "another key ahead", 400, "invalid_dpop_proof")
 		ahead.Del("dpop_jkt")
 		pushed := l.call(http.MethodPost, "/oauth/par", ahead, "", own.proof("POST", "/oauth/par"))
-		to, _ := l.answers("/oauth/authorize?" + url.Values{"client_id": {c.ClientID}, "request_uri": {pushed.text("request_uri")}}.Encode())
-		back, err := url.Parse(to)
+		location, _ := l.answers("/oauth/authorize?" + url.Values{"client_id": {c.ClientID}, "request_uri": {pushed.text("request_uri")}}.Encode())
+		callback, err := url.Parse(location)
 		if err != nil {
 			t.Fatal(err)
 		}
-		form = secretly(url.Values{"grant_type": {"authorization_code"}, "code": {back.Query().Get("code")}, "redirect_uri": {c.RedirectURL}, "code_verifier": {verifier}})
+		form = secretly(url.Values{"grant_type": {"authorization_code"}, "code": {callback.Query().Get("code")}, "redirect_uri": {c.RedirectURL}, "code_verifier": {verifier}})
 		l.token(form).is(t, "sent ahead, no proof", 400, "invalid_grant")
 		l.token(form, other.proof("POST", path)).is(t, "sent ahead, another key", 400, "invalid_grant")
 		l.token(form, own.proof("POST", path)).is(t, "sent ahead", 200, "")

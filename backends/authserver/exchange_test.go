@@ -36,25 +36,25 @@ func (l *live) party(name string, agent bool, trusted ...string) *party {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	made := l.do("POST", "/admin/clients", string(text), 201)
+	client := l.do("POST", "/admin/clients", string(text), 201)
 	p := &party{l, &oauth2.Config{RedirectURL: "https://" + name + ".example/cb", Endpoint: oauth2.Endpoint{AuthURL: l.url + "/oauth/authorize", TokenURL: l.url + "/oauth/token"}}}
-	p.config.ClientID, _ = made["client_id"].(string)
-	p.config.ClientSecret, _ = made["client_secret"].(string)
+	p.config.ClientID, _ = client["client_id"].(string)
+	p.config.ClientSecret, _ = client["client_secret"].(string)
 	for _, slug := range trusted {
 		l.do("POST", "/admin/resources/"+slug+"/policy/exchange/allowed-clients", `{"client_id":"`+p.config.ClientID+`"}`, http.StatusCreated)
 	}
 	return p
 }
 
-// signIn returns an access token with a scope for the resources in of, to which Ann has given consent.
-func (p *party) signIn(scope string, of ...string) string {
+// signIn returns an access token with a scope for the resources with the given slugs, to which Ann has given consent.
+func (p *party) signIn(scope string, slugs ...string) string {
 	p.t.Helper()
 	p.config.Scopes = strings.Fields(scope)
 	target, err := url.Parse(p.config.Endpoint.AuthURL)
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	target.RawQuery = url.Values{"resource": of}.Encode()
+	target.RawQuery = url.Values{"resource": slugs}.Encode()
 	c := *p.config
 	c.Endpoint.AuthURL = target.String()
 	form := p.redeem(&c)
@@ -102,8 +102,8 @@ func (p *party) exchanged(subject string, more ...string) (text string, claims g
 // good reports whether introspection by the client says that a token is active.
 func (p *party) good(token string) bool {
 	p.t.Helper()
-	told := p.call(http.MethodPost, "/oauth/introspect", url.Values{"token": {token}, "client_id": {p.config.ClientID}, "client_secret": {p.config.ClientSecret}}, "")
-	return told.body["active"] == true
+	answer := p.call(http.MethodPost, "/oauth/introspect", url.Values{"token": {token}, "client_id": {p.config.ClientID}, "client_secret": {p.config.ClientSecret}}, "")
+	return answer.body["active"] == true
 }
 
 // actOf returns the claim act as JSON.
@@ -167,8 +167,8 @@ func TestExchange(t *testing.T) {
 			t.Errorf("%v", deep.body)
 		}
 		// A client can exchange its own token again without a further actor.
-		again, claims := robot.exchanged(last, "resource", "files")
-		if len(claims["agent_chain"].([]any)) != 2 || !robot.good(again) {
+		ownToken, claims := robot.exchanged(last, "resource", "files")
+		if len(claims["agent_chain"].([]any)) != 2 || !robot.good(ownToken) {
 			t.Errorf("%v", claims)
 		}
 
@@ -261,8 +261,8 @@ func TestExchangeRefusals(t *testing.T) {
 	l.do("PATCH", "/admin/users/"+l.ann.ID+"/enable", "", 200)
 	l.do("PATCH", "/admin/clients/"+app.config.ClientID+"/suspend", "", 200)
 	service.exchange(machine, "resource", "files").is(t, "suspended", 400, "invalid_grant")
-	off := newLive(t, databases.SQLite(t), "token_exchange: {enabled: false}")
-	off.token(url.Values{"grant_type": {exchangeGrant}, "client_id": {"x"}}).is(t, "off", 401, "invalid_client")
+	disabled := newLive(t, databases.SQLite(t), "token_exchange: {enabled: false}")
+	disabled.token(url.Values{"grant_type": {exchangeGrant}, "client_id": {"x"}}).is(t, "off", 401, "invalid_client")
 }
 
 // TestExchangeOwn checks that with allow_self_exchange a client can narrow the scope of its tokens.
@@ -297,8 +297,8 @@ broker_providers: [{slug: maps, protocol: api_key, config_data: {header_name: X-
 	l.do("PUT", "/admin/users/"+l.ann.ID+"/connections/maps", `{"api_key":"hush"}`, 204)
 	app := l.party("app", false)
 	l.do("PATCH", "/admin/clients/"+app.config.ClientID, `{"scope":"see draw read"}`, 200)
-	for _, of := range [][]string{{"maps"}, {"maps", "files"}} {
-		subject := app.signIn("see draw", of...)
+	for _, slugs := range [][]string{{"maps"}, {"maps", "files"}} {
+		subject := app.signIn("see draw", slugs...)
 		app.exchange(subject, "resource", "maps").is(t, "named", 400, "access_denied")
 		if _, claims := app.exchanged(subject, "scope", "see"); claims["scope"] != "see" || !strings.Contains(fmt.Sprint(claims["aud"]), "https://maps.example") {
 			t.Errorf("%v", claims)
@@ -354,8 +354,8 @@ func TestExchangeChain(t *testing.T) {
 		}
 		list := l.do("GET", "/admin/issuances?limit=100", "", 200)["issuances"].([]any)
 		revoked := 0
-		for _, one := range list {
-			if one.(map[string]any)["revoked_at"] != nil {
+		for _, issuance := range list {
+			if issuance.(map[string]any)["revoked_at"] != nil {
 				revoked++
 			}
 		}
@@ -452,8 +452,8 @@ func TestExchangeMachine(t *testing.T) {
 		if claims["sub"] != app.config.ClientID || !robot.good(last) {
 			t.Errorf("%v, good: %v", claims, robot.good(last))
 		}
-		for _, one := range l.do("GET", "/admin/issuances", "", 200)["issuances"].([]any) {
-			if row := one.(map[string]any); row["subject_user_id"] != nil {
+		for _, issuance := range l.do("GET", "/admin/issuances", "", 200)["issuances"].([]any) {
+			if row := issuance.(map[string]any); row["subject_user_id"] != nil {
 				t.Errorf("%v", row)
 			}
 		}

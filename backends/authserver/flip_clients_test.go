@@ -71,18 +71,18 @@ func (l *lab) asksAs(client string) string {
 	}.Encode(), "")
 }
 
-// left returns how many clients remain of one that registered the given number of days ago, after an even older client
-// has been removed. If seen is set, the client was last used at its registration.
+// left returns "1" if a client that registered the given number of days ago remains after an even older client has been
+// removed, and "0" if it does not. If seen is set, the client was last used at its registration.
 func left(t *testing.T, s settings, days int, seen bool) string {
 	t.Helper()
 	db := databases.SQLite(t)
 	if err := db.Write(t.Context(), func(c store.Conn) error {
 		for id, days := range map[string]int{"old": days, "older": 10 * days} {
-			at, last := time.Now().AddDate(0, 0, -days).UnixMicro(), int64(0)
+			issued, last := time.Now().AddDate(0, 0, -days).UnixMicro(), int64(0)
 			if seen {
-				last = at
+				last = issued
 			}
-			if _, err := c.Exec("INSERT INTO authserver_clients (id, name, auth_method, redirects, grants, responses, status, source, issued_at, updated_at, seen_at) VALUES (?, '', 'none', '[]', '[]', '[]', 'active', 'dcr', ?, ?, ?)", id, at, at, last); err != nil {
+			if _, err := c.Exec("INSERT INTO authserver_clients (id, name, auth_method, redirects, grants, responses, status, source, issued_at, updated_at, seen_at) VALUES (?, '', 'none', '[]', '[]', '[]', 'active', 'dcr', ?, ?, ?)", id, issued, issued, last); err != nil {
 				return err
 			}
 		}
@@ -210,8 +210,8 @@ func (l *lab) refreshes(app *oauth2.Config, token string) string {
 // machine registers a client with a secret and returns the form with which it requests a token for itself.
 func (l *lab) machine() url.Values {
 	l.t.Helper()
-	made := l.ask(http.MethodPost, "/admin/clients", `{"client_name":"Robot","grant_types":["client_credentials","`+exchangeGrant+`"],"scope":"read write","token_endpoint_auth_method":"client_secret_post"}`)
-	return url.Values{"grant_type": {"client_credentials"}, "client_id": {member(l.t, made, "client_id")}, "client_secret": {member(l.t, made, "client_secret")}, "scope": {"read"}}
+	response := l.ask(http.MethodPost, "/admin/clients", `{"client_name":"Robot","grant_types":["client_credentials","`+exchangeGrant+`"],"scope":"read write","token_endpoint_auth_method":"client_secret_post"}`)
+	return url.Values{"grant_type": {"client_credentials"}, "client_id": {member(l.t, response, "client_id")}, "client_secret": {member(l.t, response, "client_secret")}, "scope": {"read"}}
 }
 
 // asserting is a lab with an identity provider and a client that brings its assertions.
@@ -227,11 +227,11 @@ var nearby = settings{"server.allow_networks": `["127.0.0.0/8"]`}
 func newAsserting(t *testing.T, s settings) *asserting {
 	t.Helper()
 	a := &asserting{lab: newLab(t, s), idp: jwkstest.New(t, jwkstest.JWK("k", enterpriseKey))}
-	if made := a.ask(http.MethodPost, "/admin/idps", `{"name":"Corp","issuer":"`+a.idp.URL+`"}`); made.Code != http.StatusCreated {
-		t.Fatalf("%d %s", made.Code, made.Body)
+	if response := a.ask(http.MethodPost, "/admin/idps", `{"name":"Corp","issuer":"`+a.idp.URL+`"}`); response.Code != http.StatusCreated {
+		t.Fatalf("%d %s", response.Code, response.Body)
 	}
-	made := a.ask(http.MethodPost, "/admin/clients", `{"client_name":"Agent","grant_types":["urn:ietf:params:oauth:grant-type:jwt-bearer"],"scope":"read","agent":true,"token_endpoint_auth_method":"client_secret_post"}`)
-	a.form = url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "client_id": {member(t, made, "client_id")}, "client_secret": {member(t, made, "client_secret")}}
+	response := a.ask(http.MethodPost, "/admin/clients", `{"client_name":"Agent","grant_types":["urn:ietf:params:oauth:grant-type:jwt-bearer"],"scope":"read","agent":true,"token_endpoint_auth_method":"client_secret_post"}`)
+	a.form = url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "client_id": {member(t, response, "client_id")}, "client_secret": {member(t, response, "client_secret")}}
 	return a
 }
 

@@ -31,11 +31,11 @@ type heard struct {
 // the request is cancelled.
 func newHeard(t *testing.T, wait time.Duration) *heard {
 	t.Helper()
-	at, err := url.Parse(transittest.New(t).URL)
+	target, err := url.Parse(transittest.New(t).URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	h, onward := new(heard), httputil.NewSingleHostReverseProxy(at)
+	h, onward := new(heard), httputil.NewSingleHostReverseProxy(target)
 	h.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		h.mu.Lock()

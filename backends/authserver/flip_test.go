@@ -162,8 +162,9 @@ func member(t *testing.T, w *httptest.ResponseRecorder, name string) string {
 	return fmt.Sprint(body[name])
 }
 
-// page gets a page with the browser. It returns the address of the redirect, or else the status, and the body.
-func (l *lab) page(path string) (to, text string) {
+// page gets a page with the browser. It returns the address of the redirect, or the status if there is none, and the
+// body.
+func (l *lab) page(path string) (location, text string) {
 	l.t.Helper()
 	r, err := http.NewRequestWithContext(l.t.Context(), http.MethodGet, l.url+path, nil)
 	if err != nil {
@@ -178,10 +179,10 @@ func (l *lab) page(path string) (to, text string) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	if to = response.Header.Get("Location"); to == "" {
-		to = strconv.Itoa(response.StatusCode)
+	if location = response.Header.Get("Location"); location == "" {
+		location = strconv.Itoa(response.StatusCode)
 	}
-	return to, string(raw)
+	return location, string(raw)
 }
 
 // row returns the text that a query selects.

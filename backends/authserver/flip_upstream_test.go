@@ -61,9 +61,9 @@ func comesBack(t *testing.T, s settings) string {
 	p.Claims = map[string]any{"sub": "u1", "email": "new@example.com", "email_verified": true}
 	s["oidc.issuer"] = p.URL
 	l := newLab(t, s)
-	to, _ := l.page("/oidc/start?redirect=/")
-	to, _ = l.page("/oidc/callback?" + p.Visit(to).Encode())
-	return strconv.FormatBool(strings.HasPrefix(to, "/"))
+	location, _ := l.page("/oidc/start?redirect=/")
+	location, _ = l.page("/oidc/callback?" + p.Visit(location).Encode())
+	return strconv.FormatBool(strings.HasPrefix(location, "/"))
 }
 
 // connecting are the keys for a connection to another provider.
@@ -78,11 +78,11 @@ func (l *lab) connects(path string) *url.URL {
 	l.t.Helper()
 	l.signsIn()
 	location, _ := l.page(path)
-	to, err := url.Parse(location)
+	target, err := url.Parse(location)
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	return to
+	return target
 }
 
 // flipsOfUpstream are the tests of the configuration keys for other providers, at which users sign in or connect

@@ -107,12 +107,12 @@ func (l *live) node(db *store.DB) *authserver.Server {
 }
 
 // send sends a request of the browser and returns the address of the redirect, or the page.
-func (l *live) send(method, to string, fields url.Values) (location, page string) {
+func (l *live) send(method, target string, fields url.Values) (location, page string) {
 	l.t.Helper()
-	if strings.HasPrefix(to, "/") {
-		to = l.url + to
+	if strings.HasPrefix(target, "/") {
+		target = l.url + target
 	}
-	r, err := http.NewRequestWithContext(l.t.Context(), method, to, strings.NewReader(fields.Encode()))
+	r, err := http.NewRequestWithContext(l.t.Context(), method, target, strings.NewReader(fields.Encode()))
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -126,22 +126,22 @@ func (l *live) send(method, to string, fields url.Values) (location, page string
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode >= http.StatusBadRequest {
-		l.t.Fatalf("%s: %d %s: %v", to, response.StatusCode, text, err)
+		l.t.Fatalf("%s: %d %s: %v", target, response.StatusCode, text, err)
 	}
 	return response.Header.Get("Location"), string(text)
 }
 
 var field = regexp.MustCompile(`<input type="(?:hidden|checkbox)" name="([^"]*)" value="([^"]*)"`)
 
-// answers follows redirects and submits forms from an address on, until it gets to another site or to a page without a
-// form.
-func (l *live) answers(to string) (location, page string) {
+// answers follows redirects and submits forms, beginning at the address target, until it gets to another site or to a
+// page without a form.
+func (l *live) answers(target string) (location, page string) {
 	l.t.Helper()
 	for range 10 {
-		if to != "" && !strings.HasPrefix(to, "/") && !strings.HasPrefix(to, l.url) {
-			return to, ""
+		if target != "" && !strings.HasPrefix(target, "/") && !strings.HasPrefix(target, l.url) {
+			return target, ""
 		}
-		next, page := l.send(http.MethodGet, to, nil)
+		next, page := l.send(http.MethodGet, target, nil)
 		for next == "" && strings.Contains(page, "<form") {
 			fields := url.Values{"email": {"ann@example.com"}, "password": {"correct horse"}, "action": {"allow"}}
 			for _, match := range field.FindAllStringSubmatch(page, -1) {
@@ -157,7 +157,7 @@ func (l *live) answers(to string) (location, page string) {
 		if next == "" {
 			return "", page
 		}
-		to = next
+		target = next
 	}
 	l.t.Fatal("it leads on and on")
 	return "", ""
@@ -176,14 +176,14 @@ func (l *live) register(provider *oidc.Provider, metadata string) *oauth2.Config
 		l.t.Fatal(err)
 	}
 	defer response.Body.Close()
-	var made struct {
+	var client struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
 	}
-	if err := json.NewDecoder(response.Body).Decode(&made); err != nil || response.StatusCode != http.StatusCreated {
+	if err := json.NewDecoder(response.Body).Decode(&client); err != nil || response.StatusCode != http.StatusCreated {
 		l.t.Fatalf("registering: %d, %v", response.StatusCode, err)
 	}
-	return &oauth2.Config{ClientID: made.ID, ClientSecret: made.Secret, Endpoint: provider.Endpoint(), RedirectURL: "https://app.example/cb", Scopes: []string{"openid", "email", "read"}}
+	return &oauth2.Config{ClientID: client.ID, ClientSecret: client.Secret, Endpoint: provider.Endpoint(), RedirectURL: "https://app.example/cb", Scopes: []string{"openid", "email", "read"}}
 }
 
 // TestClients checks the server with client libraries: discovery, a sign-in, user info, renewal of tokens, and the
@@ -199,12 +199,12 @@ func TestClients(t *testing.T) {
 		}
 		c := l.register(provider, `{"client_name": "The App", "redirect_uris": ["https://app.example/cb"], "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"]}`)
 		verifier := oauth2.GenerateVerifier()
-		to, _ := l.answers(c.AuthCodeURL("s0", oidc.Nonce("n0"), oauth2.S256ChallengeOption(verifier)))
-		back, err := url.Parse(to)
-		if err != nil || back.Host != "app.example" || back.Query().Get("state") != "s0" || back.Query().Get("iss") != l.url {
-			t.Fatalf("leads to %q: %v", to, err)
+		location, _ := l.answers(c.AuthCodeURL("s0", oidc.Nonce("n0"), oauth2.S256ChallengeOption(verifier)))
+		dest, err := url.Parse(location)
+		if err != nil || dest.Host != "app.example" || dest.Query().Get("state") != "s0" || dest.Query().Get("iss") != l.url {
+			t.Fatalf("leads to %q: %v", location, err)
 		}
-		code := back.Query().Get("code")
+		code := dest.Query().Get("code")
 		if _, err := c.Exchange(ctx, code, oauth2.VerifierOption(oauth2.GenerateVerifier())); err == nil {
 			t.Error("the code is good with another verifier")
 		}
@@ -266,8 +266,8 @@ func TestClients(t *testing.T) {
 		if _, err := c.TokenSource(ctx, renewed).Token(); err == nil {
 			t.Error("the refresh token of a disabled user is good")
 		}
-		if to, _ := l.send(http.MethodGet, c.AuthCodeURL("s", oauth2.S256ChallengeOption(verifier)), nil); !strings.HasPrefix(to, "/login?") {
-			t.Errorf("the session of a disabled user leads to %s", to)
+		if location, _ := l.send(http.MethodGet, c.AuthCodeURL("s", oauth2.S256ChallengeOption(verifier)), nil); !strings.HasPrefix(location, "/login?") {
+			t.Errorf("the session of a disabled user leads to %s", location)
 		}
 	})
 }
@@ -275,12 +275,12 @@ func TestClients(t *testing.T) {
 // codeOf returns another code of an app to which the user has already given consent.
 func (l *live) codeOf(c *oauth2.Config, verifier string) string {
 	l.t.Helper()
-	to, _ := l.answers(c.AuthCodeURL("s1", oauth2.S256ChallengeOption(verifier)))
-	back, err := url.Parse(to)
-	if err != nil || back.Query().Get("code") == "" {
-		l.t.Fatalf("leads to %q: %v", to, err)
+	location, _ := l.answers(c.AuthCodeURL("s1", oauth2.S256ChallengeOption(verifier)))
+	dest, err := url.Parse(location)
+	if err != nil || dest.Query().Get("code") == "" {
+		l.t.Fatalf("leads to %q: %v", location, err)
 	}
-	return back.Query().Get("code")
+	return dest.Query().Get("code")
 }
 
 // TestUserInfoShared checks that pages of an allowed origin can read the user info, as they can get tokens (OpenID
@@ -325,9 +325,9 @@ func TestRefusalsShared(t *testing.T) {
 func TestAuditAddresses(t *testing.T) {
 	t.Parallel()
 	l := newLive(t, databases.SQLite(t))
-	made := l.do("POST", "/admin/users", `{"email":"bob@example.com","password":"another horse"}`, 201)
-	l.do("DELETE", fmt.Sprint("/admin/users/", made["id"], "/factors"), "", 200)
-	l.do("PATCH", fmt.Sprint("/admin/users/", made["id"], "/disable"), "", 200)
+	user := l.do("POST", "/admin/users", `{"email":"bob@example.com","password":"another horse"}`, 201)
+	l.do("DELETE", fmt.Sprint("/admin/users/", user["id"], "/factors"), "", 200)
+	l.do("PATCH", fmt.Sprint("/admin/users/", user["id"], "/disable"), "", 200)
 	l.do("POST", "/admin/keys/rotate", "", 200)
 	for _, action := range []string{"user.created", "user.factors_reset", "user.disabled", "key.rotated"} {
 		events, _ := l.do("GET", "/admin/audit?action="+action, "", 200)["events"].([]any)

@@ -45,11 +45,11 @@ func TestHead(t *testing.T) {
 			"client_id": {c.ClientID}, "response_type": {"code"}, "redirect_uri": {c.RedirectURL}, "scope": {"read"}, "code_challenge": {oauth2.S256ChallengeFromVerifier(oauth2.GenerateVerifier())},
 			"code_challenge_method": {"S256"},
 		}, "")
-		at := "/oauth/authorize?" + url.Values{"client_id": {c.ClientID}, "request_uri": {pushed.text("request_uri")}}.Encode()
-		head(at)
-		to, page := l.answers(at)
-		if back, err := url.Parse(to); err != nil || back.Query().Get("code") == "" {
-			t.Errorf("after a HEAD request it leads to %q: %v %s", to, err, page)
+		target := "/oauth/authorize?" + url.Values{"client_id": {c.ClientID}, "request_uri": {pushed.text("request_uri")}}.Encode()
+		head(target)
+		location, page := l.answers(target)
+		if callback, err := url.Parse(location); err != nil || callback.Query().Get("code") == "" {
+			t.Errorf("after a HEAD request it leads to %q: %v %s", location, err, page)
 		}
 	})
 }

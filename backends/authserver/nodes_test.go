@@ -18,7 +18,7 @@ func TestOnceOnAllNodes(t *testing.T) {
 	t.Parallel()
 	db := databases.Postgres(t)
 	l := newLive(t, db)
-	one, two := l.server, l.node(db)
+	first, second := l.server, l.node(db)
 	provider, err := oidc.NewProvider(t.Context(), l.url)
 	if err != nil {
 		t.Fatal(err)
@@ -29,11 +29,11 @@ func TestOnceOnAllNodes(t *testing.T) {
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {secret.New()}, "client_id": {c.ClientID}}
 	proof := own.proof("POST", "/oauth/token")
 	l.token(form, proof).is(t, "a proof", 400, "invalid_grant")
-	l.server = two
+	l.server = second
 	l.token(form, proof).is(t, "a proof that another node has seen", 400, "invalid_dpop_proof")
 	proof = own.proof("POST", "/oauth/token")
 	l.token(form, proof).is(t, "another proof", 400, "invalid_grant")
-	l.server = one
+	l.server = first
 	l.token(form, proof).is(t, "that one on the first node", 400, "invalid_dpop_proof")
 
 	c = l.register(provider, appWithKey+`"private_key_jwt", "jwks": `+jwkstest.Keys(jwkstest.JWK("k", own.key))+`}`)
@@ -46,7 +46,7 @@ func TestOnceOnAllNodes(t *testing.T) {
 		"client_assertion_type": {"urn:ietf:params:oauth:client-assertion-type:jwt-bearer"},
 	}
 	l.token(form).is(t, "an assertion", 400, "invalid_grant")
-	l.server = two
+	l.server = second
 	l.token(form).is(t, "an assertion that another node has seen", 401, "invalid_client")
 }
 

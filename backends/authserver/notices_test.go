@@ -29,7 +29,7 @@ const oldMasterID = "b9b07dd4"
 func TestKeyTakenTooEarly(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
-		begin := func(text string) (*authserver.Server, *observer.ObservedLogs) {
+		start := func(text string) (*authserver.Server, *observer.ObservedLogs) {
 			t.Helper()
 			cfg, err := config.Parse([]byte(text), func(name string) (string, bool) {
 				v, ok := map[string]string{"OLD": oldMaster, "NEW": newMaster, "AUTHSERVER_SIGNING_KEY_PATH": t.TempDir()}[name]
@@ -64,7 +64,7 @@ func TestKeyTakenTooEarly(t *testing.T) {
 			return s, logs
 		}
 		const message = "sealed rows need a key that is not configured"
-		const sealed, both = "data_encryption: {driver: aes_master, aes_master: {key_env: NEW}}", "data_encryption: {driver: aes_master, aes_master: {key_env: NEW, old_key_env: OLD}}"
+		const sealed, bothKeys = "data_encryption: {driver: aes_master, aes_master: {key_env: NEW}}", "data_encryption: {driver: aes_master, aes_master: {key_env: NEW, old_key_env: OLD}}"
 		notices := func(s *authserver.Server) string {
 			t.Helper()
 			w := admin(s, http.MethodGet, "/admin/notices", "")
@@ -80,7 +80,7 @@ func TestKeyTakenTooEarly(t *testing.T) {
 			}
 		}
 
-		first, logs := begin("data_encryption: {driver: aes_master, aes_master: {key_env: OLD}}")
+		first, logs := start("data_encryption: {driver: aes_master, aes_master: {key_env: OLD}}")
 		const rows = 3
 		for i := range rows {
 			body := fmt.Sprintf(`{"slug":"p%d","protocol":"oauth","config_data":{"client_id":"c","client_secret":"s","authorize_url":"https://a.example","token_url":"https://a.example"}}`, i)
@@ -90,31 +90,31 @@ func TestKeyTakenTooEarly(t *testing.T) {
 		}
 		quiet(first, logs)
 		for _, text := range []string{sealed, "data_encryption: {}"} {
-			s, logs := begin(text)
-			told := logs.FilterMessage(message).All()
-			if len(told) != 1 {
-				t.Fatalf("%s: logged %d times", text, len(told))
+			s, logs := start(text)
+			entries := logs.FilterMessage(message).All()
+			if len(entries) != 1 {
+				t.Fatalf("%s: logged %d times", text, len(entries))
 			}
-			if fields := told[0].ContextMap(); fields["table"] != "authserver_brokers" || fields["rows"] != int64(rows) || fields["key"] != oldMasterID || strings.Contains(fmt.Sprint(fields), oldMaster) {
+			if fields := entries[0].ContextMap(); fields["table"] != "authserver_brokers" || fields["rows"] != int64(rows) || fields["key"] != oldMasterID || strings.Contains(fmt.Sprint(fields), oldMaster) {
 				t.Errorf("%v", fields)
 			}
 			if notice := notices(s); !strings.Contains(notice, "Rows of authserver_brokers that cannot be decrypted: 3. They are encrypted with the key "+oldMasterID+", which is not configured.") {
 				t.Errorf("%s", notice)
 			}
 		}
-		s, logs := begin(both)
+		s, logs := start(bothKeys)
 		quiet(s, logs)
 		if w := admin(s, http.MethodPost, "/admin/encryption/re-encrypt", ""); strings.TrimSpace(w.Body.String()) != `{"scanned":3,"rewritten":3,"failed":0}` {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
-		s, logs = begin(sealed)
+		s, logs = start(sealed)
 		quiet(s, logs)
 
-		// The rows are checked again after data has been encrypted anew; otherwise not at each start.
+		// The rows are not checked at each start, but again after data has been encrypted anew.
 		if w := admin(first, http.MethodPost, "/admin/broker-providers", `{"slug":"late","protocol":"oauth","config_data":{"client_secret":"s"}}`); w.Code != http.StatusCreated {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
-		s, _ = begin(sealed)
+		s, _ = start(sealed)
 		const unread = "Rows of authserver_brokers that cannot be decrypted: 1."
 		if text := notices(s); !strings.Contains(text, unread) {
 			t.Error(text)

@@ -36,12 +36,12 @@ func newSeveral(t *testing.T, db *store.DB, more settings) *several {
 	t.Helper()
 	s := &several{first: oidclogintest.New(t), second: oidclogintest.New(t)}
 	entry := func(slug string, p *oidclogintest.Provider, more map[string]any) map[string]any {
-		one := map[string]any{
+		fields := map[string]any{
 			"slug": slug, "issuer": p.URL, "client_id": oidclogintest.ClientID,
 			"client_secret_env": "RIGHT",
 		}
-		maps.Copy(one, more)
-		return one
+		maps.Copy(fields, more)
+		return fields
 	}
 	list, err := json.Marshal([]any{
 		entry("first", s.first, map[string]any{
@@ -70,28 +70,28 @@ func newSeveral(t *testing.T, db *store.DB, more settings) *several {
 // visit starts a sign-in at a provider, with a query, and returns the parameters of the response.
 func (s *several) visit(slug string, p *oidclogintest.Provider, more string) url.Values {
 	s.t.Helper()
-	to, text := s.page("/oidc/" + slug + "/start?" + more)
-	if !strings.HasPrefix(to, "http") {
-		s.t.Fatalf("%s leads to %s: %s", slug, to, text)
+	loc, text := s.page("/oidc/" + slug + "/start?" + more)
+	if !strings.HasPrefix(loc, "http") {
+		s.t.Fatalf("%s leads to %s: %s", slug, loc, text)
 	}
-	return p.Visit(to)
+	return p.Visit(loc)
 }
 
 // back sends a provider's response to its callback and returns the address of the redirect, or the status.
 func (s *several) back(slug string, q url.Values) string {
 	s.t.Helper()
-	to, _ := s.page("/oidc/" + slug + "/callback?" + q.Encode())
-	return to
+	loc, _ := s.page("/oidc/" + slug + "/callback?" + q.Encode())
+	return loc
 }
 
 var forms = regexp.MustCompile(`(?s)<form.*?</form>`)
 
-// sends fills in and sends the form of a page that has the given action and contains the text has. It returns the
-// address of the redirect, or the status, and the page.
-func (s *several) sends(page, action, has string, fields url.Values) (to, text string) {
+// sends fills in and sends a form: the one in page that has the given action and contains substr. It returns the
+// address of the redirect, or the status, and the new page.
+func (s *several) sends(page, action, substr string, fields url.Values) (loc, text string) {
 	s.t.Helper()
 	for _, form := range forms.FindAllString(page, -1) {
-		if !strings.Contains(form, `action="`+action+`"`) || !strings.Contains(form, has) {
+		if !strings.Contains(form, `action="`+action+`"`) || !strings.Contains(form, substr) {
 			continue
 		}
 		all := maps.Clone(fields)
@@ -103,11 +103,11 @@ func (s *several) sends(page, action, has string, fields url.Values) (to, text s
 		}
 		return s.posts(action, all)
 	}
-	s.t.Fatalf("there is no form to %s with %q in\n%s", action, has, page)
+	s.t.Fatalf("there is no form to %s with %q in\n%s", action, substr, page)
 	return "", ""
 }
 
-func (s *several) posts(path string, fields url.Values) (to, text string) {
+func (s *several) posts(path string, fields url.Values) (loc, text string) {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(s.t.Context(), http.MethodPost, s.url+path, strings.NewReader(fields.Encode()))
 	if err != nil {
@@ -123,19 +123,19 @@ func (s *several) posts(path string, fields url.Values) (to, text string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	if to = response.Header.Get("Location"); to == "" {
-		to = strconv.Itoa(response.StatusCode)
+	if loc = response.Header.Get("Location"); loc == "" {
+		loc = strconv.Itoa(response.StatusCode)
 	}
-	return to, string(raw)
+	return loc, string(raw)
 }
 
 // asAnn signs Ann in with her password, starting at a page.
 func (s *several) asAnn(path string) string {
 	s.t.Helper()
 	_, page := s.page(path)
-	to, _ := s.sends(page, "/login", `name="password"`,
+	loc, _ := s.sends(page, "/login", `name="password"`,
 		url.Values{"email": {"ann@example.com"}, "password": {"correct horse"}})
-	return to
+	return loc
 }
 
 // who returns the mail address of the signed-in user. It is empty if nobody is signed in.
@@ -159,8 +159,8 @@ func TestProviders(t *testing.T) {
 			strings.Contains(page, "Second") || !strings.Contains(page, `name="password"`) {
 			t.Errorf("%s", page)
 		}
-		to, _ := s.page("/oidc/first/start?redirect=%2Fdevice&again=1")
-		at, err := url.Parse(to)
+		loc, _ := s.page("/oidc/first/start?redirect=%2Fdevice&again=1")
+		authURL, err := url.Parse(loc)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestProviders(t *testing.T) {
 			"redirect_uri": s.url + "/oidc/first/callback", "code_challenge_method": "S256", "scope": "openid email profile",
 			"hd": "example.com", "max_age": "0", "login_hint": "",
 		} {
-			if got := at.Query().Get(name); got != want {
+			if got := authURL.Query().Get(name); got != want {
 				t.Errorf("%s is %q, want %q", name, got, want)
 			}
 		}
@@ -176,9 +176,9 @@ func TestProviders(t *testing.T) {
 			"email": "bob@example.com", "email_verified": true, "login": "bobby", "profile": map[string]any{"full": "Bob Stone"},
 			"realm": map[string]any{"roles": []string{"people", "others"}},
 		}
-		if to := s.back("first", s.visit("first", s.first, "redirect=%2Fdevice")); to != "/device" ||
+		if loc := s.back("first", s.visit("first", s.first, "redirect=%2Fdevice")); loc != "/device" ||
 			s.who() != "bob@example.com" {
-			t.Errorf("leads to %q, %q is signed in", to, s.who())
+			t.Errorf("leads to %q, %q is signed in", loc, s.who())
 		}
 		bob, err := s.users.FindByEmail(t.Context(), "bob@example.com")
 		if err != nil || bob.Name != "Bob Stone" || bob.Provider != users.Upstream || !bob.EmailVerified ||
@@ -194,24 +194,24 @@ func TestProviders(t *testing.T) {
 		s.browser()
 		_, page = s.page("/login?redirect=%2Fdevice")
 		fields := url.Values{"email": {"Carol@Corp.example"}}
-		if to, _ := s.posts("/login/provider", fields); to != "403" {
-			t.Errorf("without the token of the form: %s", to)
+		if loc, _ := s.posts("/login/provider", fields); loc != "403" {
+			t.Errorf("without the token of the form: %s", loc)
 		}
-		to, _ = s.sends(strings.ReplaceAll(page, `action="/login"`, `action="/login/provider"`), "/login/provider",
+		loc, _ = s.sends(strings.ReplaceAll(page, `action="/login"`, `action="/login/provider"`), "/login/provider",
 			"my organization", fields)
-		if to != "/oidc/second/start?hint=Carol%40Corp.example&redirect=%2Fdevice" {
-			t.Errorf("leads to %q", to)
+		if loc != "/oidc/second/start?hint=Carol%40Corp.example&redirect=%2Fdevice" {
+			t.Errorf("leads to %q", loc)
 		}
-		to, _ = s.page(to)
-		if !strings.HasPrefix(to, s.second.URL) || !strings.Contains(to, "login_hint=Carol%40Corp.example") ||
-			!strings.Contains(to, "scope=openid+groups") {
-			t.Errorf("leads to %q", to)
+		loc, _ = s.page(loc)
+		if !strings.HasPrefix(loc, s.second.URL) || !strings.Contains(loc, "login_hint=Carol%40Corp.example") ||
+			!strings.Contains(loc, "scope=openid+groups") {
+			t.Errorf("leads to %q", loc)
 		}
 		for _, email := range []string{"carol@other.example", "carol", ""} {
-			to, text := s.sends(strings.ReplaceAll(page, `action="/login"`, `action="/login/provider"`), "/login/provider",
+			loc, text := s.sends(strings.ReplaceAll(page, `action="/login"`, `action="/login/provider"`), "/login/provider",
 				"my organization", url.Values{"email": {email}})
-			if to != "422" || !strings.Contains(text, "No organization is known") {
-				t.Errorf("%q: %s %s", email, to, text)
+			if loc != "422" || !strings.Contains(text, "No organization is known") {
+				t.Errorf("%q: %s %s", email, loc, text)
 			}
 		}
 
@@ -242,9 +242,9 @@ func TestProviders(t *testing.T) {
 			s.browser()
 			p := map[string]*oidclogintest.Provider{"first": s.first, "second": s.second}[test.slug]
 			p.Claims = test.claims
-			if to := s.back(test.slug, s.visit(test.slug, p, "redirect=%2Fdevice")); to != "/account/join?redirect=%2Fdevice" ||
+			if loc := s.back(test.slug, s.visit(test.slug, p, "redirect=%2Fdevice")); loc != "/account/join?redirect=%2Fdevice" ||
 				s.who() != "" {
-				t.Errorf("%s: leads to %q, %q is signed in", name, to, s.who())
+				t.Errorf("%s: leads to %q, %q is signed in", name, loc, s.who())
 			}
 			events := s.ask(http.MethodGet, "/admin/audit?action=user.oidc_login_failed", "").Body.String()
 			if !strings.Contains(events, test.reason) || !strings.Contains(events, test.slug) {
@@ -295,9 +295,9 @@ func TestProviderAttacks(t *testing.T) {
 		if test.change != nil {
 			test.change(q)
 		}
-		to, text := s.page("/oidc/" + map[string]string{"": "first"}[test.at] + test.at + "/callback?" + q.Encode())
-		if to != test.want || strings.Contains(text, "script>alert") || strings.Contains(text, s.second.URL) {
-			t.Errorf("%s: leads to %q, want %q: %s", name, to, test.want, text)
+		loc, text := s.page("/oidc/" + map[string]string{"": "first"}[test.at] + test.at + "/callback?" + q.Encode())
+		if loc != test.want || strings.Contains(text, "script>alert") || strings.Contains(text, s.second.URL) {
+			t.Errorf("%s: leads to %q, want %q: %s", name, loc, test.want, text)
 		}
 	}
 	s.first.Claims = base
@@ -307,21 +307,21 @@ func TestProviderAttacks(t *testing.T) {
 	q := s.visit("first", s.first, "redirect=/")
 	mine := s.people
 	s.browser()
-	if to := s.back("first", q); to != "400" {
-		t.Errorf("another browser: %q", to)
+	if loc := s.back("first", q); loc != "400" {
+		t.Errorf("another browser: %q", loc)
 	}
 	s.people = mine
-	if to := s.back("first", q); to != "/" {
-		t.Errorf("its own: %q", to)
+	if loc := s.back("first", q); loc != "/" {
+		t.Errorf("its own: %q", loc)
 	}
-	if to := s.back("first", q); to != "400" {
-		t.Errorf("again: %q", to)
+	if loc := s.back("first", q); loc != "400" {
+		t.Errorf("again: %q", loc)
 	}
 	for _, redirect := range []string{"//evil.example", "https://evil.example", "/\\evil.example"} {
 		s.browser()
-		if to := s.back("first", s.visit("first", s.first, "redirect="+url.QueryEscape(redirect))); strings.Contains(to,
+		if loc := s.back("first", s.visit("first", s.first, "redirect="+url.QueryEscape(redirect))); strings.Contains(loc,
 			"evil") {
-			t.Errorf("%s leads to %q", redirect, to)
+			t.Errorf("%s leads to %q", redirect, loc)
 		}
 	}
 
@@ -334,8 +334,8 @@ func TestProviderAttacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.browser()
-	if to := s.back("first", s.visit("first", s.first, "")); to != "403" || s.who() != "" {
-		t.Errorf("disabled: %q", to)
+	if loc := s.back("first", s.visit("first", s.first, "")); loc != "403" || s.who() != "" {
+		t.Errorf("disabled: %q", loc)
 	}
 
 	// The reason is in the log and in the audit feed, with the provider's name.
@@ -344,8 +344,8 @@ func TestProviderAttacks(t *testing.T) {
 	q.Set("error", "unauthorized_client")
 	s.back("first", q)
 	s.first.Lost = "/token"
-	if to := s.back("first", s.visit("first", s.first, "")); to != "503" {
-		t.Errorf("the token endpoint is lost: %q", to)
+	if loc := s.back("first", s.visit("first", s.first, "")); loc != "503" {
+		t.Errorf("the token endpoint is lost: %q", loc)
 	}
 	events := s.ask(http.MethodGet, "/admin/audit?action=user.oidc_login_failed", "").Body.String()
 	for _, want := range []string{"unauthorized_client", "upstream=first", "502 Bad Gateway"} {
@@ -364,11 +364,11 @@ func TestProviderAttacks(t *testing.T) {
 
 	// A provider that does not answer stops neither the server nor the other providers.
 	s.second.Down = true
-	if to, _ := s.page("/oidc/second/start"); to != "503" {
-		t.Errorf("down: %q", to)
+	if loc, _ := s.page("/oidc/second/start"); loc != "503" {
+		t.Errorf("down: %q", loc)
 	}
-	if to := s.asAnn("/login"); to != "/" {
-		t.Errorf("by password: %q", to)
+	if loc := s.asAnn("/login"); loc != "/" {
+		t.Errorf("by password: %q", loc)
 	}
 }
 
@@ -384,32 +384,32 @@ func TestJoin(t *testing.T) {
 		}
 
 		// A user who comes from the provider signs in here, and confirms the connection.
-		if to := s.back("second", s.visit("second",
-			s.second, "redirect=%2Fdevice")); to != "/account/join?redirect=%2Fdevice" {
-			t.Fatalf("leads to %q", to)
+		if loc := s.back("second", s.visit("second",
+			s.second, "redirect=%2Fdevice")); loc != "/account/join?redirect=%2Fdevice" {
+			t.Fatalf("leads to %q", loc)
 		}
-		to, _ := s.page("/account/join?redirect=%2Fdevice")
-		if !strings.HasPrefix(to, "/login?redirect=%2Faccount%2Fjoin") {
-			t.Fatalf("leads to %q", to)
+		loc, _ := s.page("/account/join?redirect=%2Fdevice")
+		if !strings.HasPrefix(loc, "/login?redirect=%2Faccount%2Fjoin") {
+			t.Fatalf("leads to %q", loc)
 		}
-		if _, page := s.page(to); !strings.Contains(page, "Your account at <strong>Second</strong> is not connected") {
+		if _, page := s.page(loc); !strings.Contains(page, "Your account at <strong>Second</strong> is not connected") {
 			t.Errorf("%s", page)
 		}
-		back := s.asAnn(to)
-		_, page := s.page(back)
+		joinPath := s.asAnn(loc)
+		_, page := s.page(joinPath)
 		if !strings.Contains(page, "<strong>Second</strong> as <strong>ann.stone</strong>") || !strings.Contains(page,
 			"<strong>ann@example.com</strong>") {
 			t.Fatalf("%s", page)
 		}
-		if to, text := s.posts("/account/join", url.Values{}); to == "/account" || strings.Contains(text, "from now on</p>") {
-			t.Errorf("connected without the form: %q", to)
+		if loc, text := s.posts("/account/join", url.Values{}); loc == "/account" || strings.Contains(text, "from now on</p>") {
+			t.Errorf("connected without the form: %q", loc)
 		}
-		if to, _ := s.sends(page, "/account/join", "Connect", nil); to != "/device" {
-			t.Errorf("leads to %q", to)
+		if loc, _ := s.sends(page, "/account/join", "Connect", nil); loc != "/device" {
+			t.Errorf("leads to %q", loc)
 		}
 		s.browser()
-		if to := s.back("second", s.visit("second", s.second, "redirect=%2F")); to != "/" || s.who() != "ann@example.com" {
-			t.Errorf("leads to %q, %q is signed in", to, s.who())
+		if loc := s.back("second", s.visit("second", s.second, "redirect=%2F")); loc != "/" || s.who() != "ann@example.com" {
+			t.Errorf("leads to %q, %q is signed in", loc, s.who())
 		}
 
 		// Removing the connection ends the session that it has begun.
@@ -417,8 +417,8 @@ func TestJoin(t *testing.T) {
 		s.browser()
 		s.asAnn("/login")
 		_, page = s.page("/account")
-		if to, _ := s.sends(page, "/account/providers/remove", "Second", nil); !strings.HasPrefix(to, "/account") {
-			t.Errorf("leads to %q", to)
+		if loc, _ := s.sends(page, "/account/providers/remove", "Second", nil); !strings.HasPrefix(loc, "/account") {
+			t.Errorf("leads to %q", loc)
 		}
 		mine := s.people
 		if s.people = other; s.who() != "" {
@@ -428,47 +428,47 @@ func TestJoin(t *testing.T) {
 		// A sign-in at the provider that was started on the account page signs nobody in here.
 		s.people = mine
 		s.second.Claims["sub"] = "s-other"
-		if to := s.back("second", s.visit("second", s.second, "join=1")); to != "/account/join" {
-			t.Fatalf("leads to %q", to)
+		if loc := s.back("second", s.visit("second", s.second, "join=1")); loc != "/account/join" {
+			t.Fatalf("leads to %q", loc)
 		}
-		kept := s.joinCookie()
+		cookie := s.joinCookie()
 		_, page = s.page("/account/join")
-		if to, _ := s.sends(page, "/account/join", "Connect", nil); !strings.HasPrefix(to, "/account") ||
+		if loc, _ := s.sends(page, "/account/join", "Connect", nil); !strings.HasPrefix(loc, "/account") ||
 			s.joinCookie() != "" {
-			t.Errorf("leads to %q", to)
+			t.Errorf("leads to %q", loc)
 		}
 		if _, page := s.page("/account"); strings.Count(page, "Disconnect Second") != 1 {
 			t.Errorf("%s", page)
 		}
 		// Nor does it sign anybody in if the account is connected already.
 		s.browser()
-		if to := s.back("second", s.visit("second", s.second, "join=1")); to != "/account/join" || s.who() != "" {
-			t.Errorf("leads to %q, %q is signed in", to, s.who())
+		if loc := s.back("second", s.visit("second", s.second, "join=1")); loc != "/account/join" || s.who() != "" {
+			t.Errorf("leads to %q, %q is signed in", loc, s.who())
 		}
 
 		// A pending connection cannot be completed in another browser, and expires.
 		s.browser()
 		s.asAnn("/login")
 		s.page("/login")
-		at, err := url.Parse(s.url)
+		baseURL, err := url.Parse(s.url)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.people.Jar.SetCookies(at, []*http.Cookie{{Name: "authserver_join", Value: kept, Path: "/"}}) //nolint:gosec // G124: of a test
-		if to, _ := s.page("/account/join"); to != "400" {
-			t.Errorf("another browser: %q", to)
+		s.people.Jar.SetCookies(baseURL, []*http.Cookie{{Name: "authserver_join", Value: cookie, Path: "/"}}) //nolint:gosec // G124: of a test
+		if loc, _ := s.page("/account/join"); loc != "400" {
+			t.Errorf("another browser: %q", loc)
 		}
 		s.second.Claims["sub"] = "s-third"
 		s.back("second", s.visit("second", s.second, "join=1"))
 		_, page = s.page("/account/join")
 		s.clock.Pass(16 * time.Minute)
-		if to, _ := s.sends(page, "/account/join", "Connect", nil); to != "400" {
-			t.Errorf("late: %q", to)
+		if loc, _ := s.sends(page, "/account/join", "Connect", nil); loc != "400" {
+			t.Errorf("late: %q", loc)
 		}
 		// A user who signed in long ago has to sign in again.
 		s.back("second", s.visit("second", s.second, "join=1"))
-		if to, _ := s.page("/account/join"); to != "/login?again=1&redirect=%2Faccount%2Fjoin" {
-			t.Errorf("leads to %q", to)
+		if loc, _ := s.page("/account/join"); loc != "/login?again=1&redirect=%2Faccount%2Fjoin" {
+			t.Errorf("leads to %q", loc)
 		}
 		s.asAnn("/login?again=1&redirect=%2Faccount%2Fjoin")
 
@@ -496,8 +496,8 @@ func TestJoin(t *testing.T) {
 		s.second.Claims["sub"] = "s-other"
 		s.back("second", s.visit("second", s.second, "join=1"))
 		_, page = s.page("/account/join")
-		if to, text := s.sends(page, "/account/join", "Connect", nil); to != "409" || strings.Contains(text, "ann@") {
-			t.Errorf("%s %s", to, text)
+		if loc, text := s.sends(page, "/account/join", "Connect", nil); loc != "409" || strings.Contains(text, "ann@") {
+			t.Errorf("%s %s", loc, text)
 		}
 	})
 }
@@ -505,11 +505,11 @@ func TestJoin(t *testing.T) {
 // joinCookie returns the cookie of a sign-in that waits to be connected, or "".
 func (s *several) joinCookie() string {
 	s.t.Helper()
-	at, err := url.Parse(s.url)
+	baseURL, err := url.Parse(s.url)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for _, c := range s.people.Jar.Cookies(at) {
+	for _, c := range s.people.Jar.Cookies(baseURL) {
 		if c.Name == "authserver_join" {
 			return c.Value
 		}
@@ -526,17 +526,17 @@ func TestProviderAlone(t *testing.T) {
 	if strings.Contains(page, `name="password"`) || !strings.Contains(page, "Sign in with First") {
 		t.Errorf("%s", page)
 	}
-	if to, _ := s.sends(page, "/login/provider",
-		`name="email"`, url.Values{"email": {"x@corp.example"}}); !strings.HasPrefix(to, "/oidc/second/start?") {
-		t.Errorf("leads to %q", to)
+	if loc, _ := s.sends(page, "/login/provider",
+		`name="email"`, url.Values{"email": {"x@corp.example"}}); !strings.HasPrefix(loc, "/oidc/second/start?") {
+		t.Errorf("leads to %q", loc)
 	}
 	s.first.Claims = map[string]any{"email": "bob@example.com", "email_verified": true}
 	s.back("first", s.visit("first", s.first, ""))
 	_, page = s.page("/account")
-	to, text := s.sends(page, "/account/providers/remove", "First", nil)
-	if to != "409" || !strings.Contains(text, "the only way that you have") || !strings.Contains(text,
+	loc, text := s.sends(page, "/account/providers/remove", "First", nil)
+	if loc != "409" || !strings.Contains(text, "the only way that you have") || !strings.Contains(text,
 		"Disconnect First") {
-		t.Errorf("%s %s", to, text)
+		t.Errorf("%s %s", loc, text)
 	}
 }
 
@@ -561,8 +561,8 @@ func TestProviderSecond(t *testing.T) {
 		s.second.Claims = map[string]any{"sub": "s-ann"}
 		s.back("second", s.visit("second", s.second, "join=1"))
 		_, page = s.page("/account/join")
-		if to, text := s.sends(page, "/account/join", "Connect", nil); !strings.HasPrefix(to, "/account") {
-			t.Fatalf("%s %s", to, text)
+		if loc, text := s.sends(page, "/account/join", "Connect", nil); !strings.HasPrefix(loc, "/account") {
+			t.Fatalf("%s %s", loc, text)
 		}
 
 		other := newSeveral(t, db, settings{"oidc.show_local_login": alone})
@@ -575,17 +575,17 @@ func TestProviderSecond(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		to, page := s.page("/oidc/second/callback?" + s.visit("second", s.second, "redirect=%2Fdevice").Encode())
-		if to != "200" || !strings.Contains(page, "Two-step verification") || s.who() != "" {
-			t.Fatalf("%s %s", to, page)
+		loc, page := s.page("/oidc/second/callback?" + s.visit("second", s.second, "redirect=%2Fdevice").Encode())
+		if loc != "200" || !strings.Contains(page, "Two-step verification") || s.who() != "" {
+			t.Fatalf("%s %s", loc, page)
 		}
-		if to, _ := s.sends(page, "/login/second", `name="code"`, url.Values{"code": {"000000"}}); to != "422" ||
+		if loc, _ := s.sends(page, "/login/second", `name="code"`, url.Values{"code": {"000000"}}); loc != "422" ||
 			s.who() != "" {
-			t.Errorf("a wrong code: %s", to)
+			t.Errorf("a wrong code: %s", loc)
 		}
-		if to, text := s.sends(page, "/login/second", `name="code"`, url.Values{"code": {code()}}); to != "/device" ||
+		if loc, text := s.sends(page, "/login/second", `name="code"`, url.Values{"code": {code()}}); loc != "/device" ||
 			s.who() != "ann@example.com" {
-			t.Errorf("%s %s", to, text)
+			t.Errorf("%s %s", loc, text)
 		}
 		if methods := s.row("SELECT methods FROM authserver_sessions WHERE methods NOT LIKE 'pwd%'" +
 			" ORDER BY id DESC LIMIT 1"); methods != "otp mfa" {
@@ -604,7 +604,7 @@ func TestUpstreamsForOperator(t *testing.T) {
 	s.first.Claims = map[string]any{"email": "bob@example.com", "email_verified": true}
 	s.back("first", s.visit("first", s.first, ""))
 	s.browser()
-	var told struct {
+	var response struct {
 		Upstreams []struct {
 			Slug, Issuer, Discovery, Error string
 			Redirect                       string `json:"redirect_uri"`
@@ -618,13 +618,13 @@ func TestUpstreamsForOperator(t *testing.T) {
 	s.back("second", s.visit("second", s.second, "")) // the person has no account here
 	s.second.Down = true
 	text := s.ask(http.MethodGet, "/admin/upstreams", "").Body.Bytes()
-	if err := json.Unmarshal(text, &told); err != nil || len(told.Upstreams) != 3 {
+	if err := json.Unmarshal(text, &response); err != nil || len(response.Upstreams) != 3 {
 		t.Fatalf("%v: %s", err, text)
 	}
 	if strings.Contains(string(text), oidclogintest.Secret) {
 		t.Errorf("the response contains a secret: %s", text)
 	}
-	contract, up, down := told.Upstreams[0], told.Upstreams[1], told.Upstreams[2]
+	contract, up, down := response.Upstreams[0], response.Upstreams[1], response.Upstreams[2]
 	// The provider answers everything with the same document.
 	if contract.Slug != "" || contract.Issuer != first.URL || contract.Discovery != "failed" ||
 		!strings.Contains(contract.Error, "keys") {
@@ -635,7 +635,7 @@ func TestUpstreamsForOperator(t *testing.T) {
 		t.Errorf("%+v", up)
 	}
 	if up.LastSignIn == "" || up.LastFailure != nil || down.LastSignIn != "" || contract.LastFailure != nil {
-		t.Errorf("%+v", told.Upstreams)
+		t.Errorf("%+v", response.Upstreams)
 	}
 	if down.LastFailure == nil || down.LastFailure.Reason != "registration_off" || down.LastFailure.At == "" {
 		t.Errorf("%+v", down.LastFailure)
@@ -651,11 +651,11 @@ func TestUpstreamsForOperator(t *testing.T) {
 	s.second.Lost = oidclogintest.Discovery
 	s.browser()
 	s.second.Claims = map[string]any{"sub": "x"}
-	if to := s.back("second", s.visit("second", s.second, "")); to != "/account/join" {
-		t.Errorf("leads to %q", to)
+	if loc := s.back("second", s.visit("second", s.second, "")); loc != "/account/join" {
+		t.Errorf("leads to %q", loc)
 	}
 
-	// It also lists a user's accounts at providers. The operator may remove even the only way to sign in.
+	// The API also lists a user's accounts at providers. The operator may remove even the only way to sign in.
 	bob, err := s.users.FindByEmail(t.Context(), "bob@example.com")
 	if err != nil {
 		t.Fatal(err)
@@ -663,33 +663,33 @@ func TestUpstreamsForOperator(t *testing.T) {
 	s.browser()
 	s.back("first", s.visit("first", s.first, ""))
 	path := "/admin/users/" + bob.ID + "/identities"
-	var of struct {
+	var u struct {
 		Identities []struct {
 			ID, Upstream, Issuer string
 			UsedAt               *string `json:"used_at"`
 		}
 	}
 	text = s.ask(http.MethodGet, path, "").Body.Bytes()
-	if err := json.Unmarshal(text, &of); err != nil || len(of.Identities) != 1 || of.Identities[0].Upstream != "first" ||
-		of.Identities[0].Issuer != s.first.URL || of.Identities[0].UsedAt == nil {
+	if err := json.Unmarshal(text, &u); err != nil || len(u.Identities) != 1 || u.Identities[0].Upstream != "first" ||
+		u.Identities[0].Issuer != s.first.URL || u.Identities[0].UsedAt == nil {
 		t.Fatalf("%v: %s", err, text)
 	}
-	for at, want := range map[string]string{
-		path + "/x": "404", path + "/0": "404", "/admin/users/" + s.ann.ID + "/identities/" + of.Identities[0].ID: "404",
+	for target, want := range map[string]string{
+		path + "/x": "404", path + "/0": "404", "/admin/users/" + s.ann.ID + "/identities/" + u.Identities[0].ID: "404",
 		"/admin/users/x/identities/1": "404",
 	} {
-		if got := s.status(http.MethodDelete, at, ""); got != want {
-			t.Errorf("DELETE %s: %s, want %s", at, got, want)
+		if got := s.status(http.MethodDelete, target, ""); got != want {
+			t.Errorf("DELETE %s: %s, want %s", target, got, want)
 		}
 	}
 	if got := s.status(http.MethodGet, "/admin/users/x/identities", ""); got != "404" {
 		t.Errorf("of an unknown user: %s", got)
 	}
-	if got := s.status(http.MethodDelete, path+"/"+of.Identities[0].ID, ""); got != "204" || s.who() != "" {
+	if got := s.status(http.MethodDelete, path+"/"+u.Identities[0].ID, ""); got != "204" || s.who() != "" {
 		t.Errorf("%s, %q is still signed in", got, s.who())
 	}
-	if to := s.back("first", s.visit("first", s.first, "")); to != "/account/join" {
-		t.Errorf("leads to %q", to)
+	if loc := s.back("first", s.visit("first", s.first, "")); loc != "/account/join" {
+		t.Errorf("leads to %q", loc)
 	}
 
 	bare := newLab(t, settings{})

@@ -56,13 +56,13 @@ func TestKeyManagement(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		made := admin(s, http.MethodPost, "/admin/clients", `{"client_name":"C","grant_types":["client_credentials"],"scope":"x"}`)
+		response := admin(s, http.MethodPost, "/admin/clients", `{"client_name":"C","grant_types":["client_credentials"],"scope":"x"}`)
 		var client struct {
 			ID     string `json:"client_id"`
 			Secret string `json:"client_secret"`
 		}
-		if err := json.Unmarshal(made.Body.Bytes(), &client); err != nil || client.ID == "" {
-			t.Fatalf("%s, error %v", made.Body, err)
+		if err := json.Unmarshal(response.Body.Bytes(), &client); err != nil || client.ID == "" {
+			t.Fatalf("%s, error %v", response.Body, err)
 		}
 		post := func(s *authserver.Server, path string, form url.Values) (*httptest.ResponseRecorder, map[string]any) {
 			r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
@@ -109,20 +109,20 @@ func TestKeyManagement(t *testing.T) {
 			}
 		}
 		out(s)
-		again, err := signedBy(t, db, kms, "")
+		restarted, err := signedBy(t, db, kms, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		out(again)
+		out(restarted)
 		kms.Set(transittest.Faults{})
 		for end := time.Now().Add(2 * time.Minute); ; { // the background job notices it
-			if w, _ := get(again.Public(), http.MethodGet, "/health"); w.Code == http.StatusOK {
+			if w, _ := get(restarted.Public(), http.MethodGet, "/health"); w.Code == http.StatusOK {
 				break
 			} else if time.Now().After(end) {
 				t.Fatalf("%d %s", w.Code, w.Body)
 			}
 		}
-		if w, _ := post(again, "/oauth/token", grant); w.Code != http.StatusOK {
+		if w, _ := post(restarted, "/oauth/token", grant); w.Code != http.StatusOK {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 
@@ -186,11 +186,11 @@ func TestMoveEncryption(t *testing.T) {
 				t.Errorf("the audit feed has no %q: %s", detail, w.Body)
 			}
 		}
-		moved := func(from string, want string) {
+		moved := func(driverConfig string, want string) {
 			t.Helper()
-			s, same := start(from)
+			s, same := start(driverConfig)
 			if w := admin(s, http.MethodPost, "/admin/encryption/re-encrypt", ""); same != kid || w.Code != http.StatusOK || strings.TrimSpace(w.Body.String()) != want {
-				t.Errorf("%s: %v, %d %s", from, same, w.Code, w.Body)
+				t.Errorf("%s: %v, %d %s", driverConfig, same, w.Code, w.Body)
 			}
 			noted(s, strings.NewReplacer(`{"`, "", `"`, "", ":", "=", ",", " ", "}", "").Replace(want))
 		}

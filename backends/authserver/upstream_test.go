@@ -55,21 +55,21 @@ func (f *federated) page(path string) (status int, location string, cookies []*h
 	return response.StatusCode, response.Header.Get("Location"), response.Cookies()
 }
 
-// visit starts a sign-in at the provider and returns the query of the return.
+// visit starts a sign-in at the provider and returns the query with which the provider redirects to the callback.
 func (f *federated) visit(redirect string) url.Values {
 	f.t.Helper()
-	status, to, _ := f.page("/oidc/start?redirect=" + url.QueryEscape(redirect))
+	status, loc, _ := f.page("/oidc/start?redirect=" + url.QueryEscape(redirect))
 	if status != http.StatusFound {
-		f.t.Fatalf("%d %q", status, to)
+		f.t.Fatalf("%d %q", status, loc)
 	}
-	return f.at.Visit(to)
+	return f.at.Visit(loc)
 }
 
 // back returns the status of the callback, and the address to which it redirects.
 func (f *federated) back(query url.Values) (int, string) {
 	f.t.Helper()
-	status, to, _ := f.page("/oidc/callback?" + query.Encode())
-	return status, to
+	status, loc, _ := f.page("/oidc/callback?" + query.Encode())
+	return status, loc
 }
 
 // TestUpstream checks that users of another provider can sign in, and are recognized when they return.
@@ -81,16 +81,16 @@ func TestUpstream(t *testing.T) {
 			t.Errorf("%s", page)
 		}
 		f.at.Claims = map[string]any{"email": "bob@example.com", "email_verified": true, "name": "Bob Stone", "groups": []string{"staff", "ops", "staff"}}
-		status, to, cookies := f.page("/oidc/start?redirect=%2Fdevice%3Fuser_code%3DX")
-		at, err := url.Parse(to)
-		if err != nil || status != http.StatusFound || at.Query().Get("connector_id") != "corp" || at.Query().Get("code_challenge_method") != "S256" || at.Query().Get("nonce") == "" || at.Query().Get("scope") != "openid email profile" || at.Query().Get("redirect_uri") != "https://as.example/oidc/callback" {
-			t.Errorf("%d %q %v", status, to, err)
+		status, loc, cookies := f.page("/oidc/start?redirect=%2Fdevice%3Fuser_code%3DX")
+		authURL, err := url.Parse(loc)
+		if err != nil || status != http.StatusFound || authURL.Query().Get("connector_id") != "corp" || authURL.Query().Get("code_challenge_method") != "S256" || authURL.Query().Get("nonce") == "" || authURL.Query().Get("scope") != "openid email profile" || authURL.Query().Get("redirect_uri") != "https://as.example/oidc/callback" {
+			t.Errorf("%d %q %v", status, loc, err)
 		}
 		if len(cookies) != 1 || cookies[0].Name != "authserver_oidc_state" || !cookies[0].HttpOnly || cookies[0].SameSite != http.SameSiteLaxMode || cookies[0].MaxAge != 600 || cookies[0].Path != "/oidc" {
 			t.Errorf("%v", cookies)
 		}
-		if status, to := f.back(f.at.Visit(to)); status != http.StatusFound || to != "/device?user_code=X" {
-			t.Errorf("%d %q", status, to)
+		if status, loc := f.back(f.at.Visit(loc)); status != http.StatusFound || loc != "/device?user_code=X" {
+			t.Errorf("%d %q", status, loc)
 		}
 		bob, err := f.users.FindByEmail(t.Context(), "bob@example.com")
 		if err != nil || bob.Name != "Bob Stone" || bob.Provider != users.Upstream || !bob.EmailVerified || fmt.Sprint(bob.Groups) != "[staff ops]" {
@@ -100,11 +100,11 @@ func TestUpstream(t *testing.T) {
 		// A person is recognized although the mail address has changed. The groups are updated.
 		f.browser()
 		f.at.Claims = map[string]any{"email": "robert@example.com", "email_verified": true, "groups": []string{}}
-		if status, to := f.back(f.visit("/")); status != http.StatusFound || to != "/" {
-			t.Errorf("%d %q", status, to)
+		if status, loc := f.back(f.visit("/")); status != http.StatusFound || loc != "/" {
+			t.Errorf("%d %q", status, loc)
 		}
-		if again, err := f.users.Find(t.Context(), bob.ID); err != nil || len(again.Groups) != 0 || again.Email != "bob@example.com" {
-			t.Errorf("%+v, error %v", again, err)
+		if found, err := f.users.Find(t.Context(), bob.ID); err != nil || len(found.Groups) != 0 || found.Email != "bob@example.com" {
+			t.Errorf("%+v, error %v", found, err)
 		}
 
 		// If a provider omits groups that it has sent before, they are removed. If it has never sent any, the
@@ -114,8 +114,8 @@ func TestUpstream(t *testing.T) {
 			f.at.Claims = map[string]any{"email": "bob@example.com", "groups": groups}
 			f.back(f.visit("/"))
 			want := map[int]string{0: "[staff]", 1: "[]", 2: "[]"}[i]
-			if again, err := f.users.Find(t.Context(), bob.ID); err != nil || fmt.Sprint(again.Groups) != want {
-				t.Errorf("%d: %+v, error %v", i, again, err)
+			if found, err := f.users.Find(t.Context(), bob.ID); err != nil || fmt.Sprint(found.Groups) != want {
+				t.Errorf("%d: %+v, error %v", i, found, err)
 			}
 		}
 		own, err := f.users.Create(t.Context(), users.New{Email: "eve@example.com", Groups: []string{"mine"}}, "")
@@ -178,8 +178,8 @@ func TestUpstream(t *testing.T) {
 		// The sign-in does not redirect to another site.
 		f.browser()
 		f.at.Claims = map[string]any{"email": "robert@example.com"}
-		if status, to := f.back(f.visit("/login?redirect=//evil.example")); status != http.StatusFound || strings.Contains(to, "//evil") && !strings.HasPrefix(to, "/login") {
-			t.Errorf("%d %q", status, to)
+		if status, loc := f.back(f.visit("/login?redirect=//evil.example")); status != http.StatusFound || strings.Contains(loc, "//evil") && !strings.HasPrefix(loc, "/login") {
+			t.Errorf("%d %q", status, loc)
 		}
 	})
 }
@@ -230,9 +230,9 @@ func TestUpstreamAttacks(t *testing.T) {
 	f.at.Claims = base
 	for _, long := range []int{3000, 6000} { // such as a request with a state of 2,048 characters
 		f.browser()
-		to := "/consent?session_id=" + strings.Repeat("x", long)
-		if status, at := f.back(f.visit(to)); status != 302 || at != to {
-			t.Errorf("%d characters: %d %.40q", long, status, at)
+		redirect := "/consent?session_id=" + strings.Repeat("x", long)
+		if status, loc := f.back(f.visit(redirect)); status != 302 || loc != redirect {
+			t.Errorf("%d characters: %d %.40q", long, status, loc)
 		}
 	}
 	if status, _, _ := f.page("/oidc/start?redirect=" + url.QueryEscape("/consent?session_id="+strings.Repeat("x", 20000))); status != 400 {
@@ -262,12 +262,12 @@ func TestUpstreamAttacks(t *testing.T) {
 	}
 	f.browser()
 	f.at.Down = true
-	off := newFederated(t, databases.SQLite(t), "")
-	off.at.Down = true // the server starts nevertheless, and users with passwords can sign in
-	if status, _, _ := off.page("/oidc/start"); status != 503 {
+	offline := newFederated(t, databases.SQLite(t), "")
+	offline.at.Down = true // the server starts nevertheless, and users with passwords can sign in
+	if status, _, _ := offline.page("/oidc/start"); status != 503 {
 		t.Errorf("down: %d", status)
 	}
-	if _, page := off.send(http.MethodGet, "/login", nil); !strings.Contains(page, `name="password"`) {
+	if _, page := offline.send(http.MethodGet, "/login", nil); !strings.Contains(page, `name="password"`) {
 		t.Errorf("%s", page)
 	}
 	none := newLive(t, databases.SQLite(t))
@@ -291,8 +291,8 @@ func TestUpstreamTabs(t *testing.T) {
 	f.at.Claims = map[string]any{"email": "bob@example.com", "email_verified": true}
 	long := "/consent?session_id=" + strings.Repeat("x", 6000)
 	first, second, third := f.visit("/device?user_code=A"), f.visit(long), f.visit("/security")
-	if status, to := f.back(second); status != http.StatusFound || to != long {
-		t.Errorf("the second leads to %d %.40q", status, to)
+	if status, loc := f.back(second); status != http.StatusFound || loc != long {
+		t.Errorf("the second leads to %d %.40q", status, loc)
 	}
 	if status, _ := f.back(second); status != http.StatusBadRequest {
 		t.Errorf("the second is accepted again: %d", status)
@@ -300,37 +300,37 @@ func TestUpstreamTabs(t *testing.T) {
 	if status, _ := f.back(url.Values{"state": {"x"}, "code": {"x"}}); status != http.StatusBadRequest {
 		t.Errorf("an unknown state is accepted: %d", status)
 	}
-	if status, to := f.back(first); status != http.StatusFound || to != "/device?user_code=A" {
-		t.Errorf("the first leads to %d %q", status, to)
+	if status, loc := f.back(first); status != http.StatusFound || loc != "/device?user_code=A" {
+		t.Errorf("the first leads to %d %q", status, loc)
 	}
-	if status, to := f.back(third); status != http.StatusFound || to != "/security" {
-		t.Errorf("the third leads to %d %q", status, to)
+	if status, loc := f.back(third); status != http.StatusFound || loc != "/security" {
+		t.Errorf("the third leads to %d %q", status, loc)
 	}
-	at, err := url.Parse(f.url + "/oidc/start")
+	startURL, err := url.Parse(f.url + "/oidc/start")
 	if err != nil {
 		t.Fatal(err)
 	}
-	under := func() (n int) {
-		for _, c := range f.people.Jar.Cookies(at) {
+	countCookies := func() (n int) {
+		for _, c := range f.people.Jar.Cookies(startURL) {
 			if strings.HasPrefix(c.Name, "authserver_oidc_state") {
 				n++
 			}
 		}
 		return n
 	}
-	if n := under(); n != 0 {
+	if n := countCookies(); n != 0 {
 		t.Errorf("%d cookies are left", n)
 	}
 	var started []url.Values // sign-ins that are not completed
 	for range 30 {
 		started = append(started, f.visit("/security"))
 	}
-	if n := under(); n > 9 {
+	if n := countCookies(); n > 9 {
 		t.Errorf("%d sign-ins are under way", n)
 	}
 	for i, flow := range started[23:] { // the newest sign-ins are kept
-		if status, to := f.back(flow); status != http.StatusFound || to != "/security" {
-			t.Errorf("sign-in %d leads to %d %q", 23+i, status, to)
+		if status, loc := f.back(flow); status != http.StatusFound || loc != "/security" {
+			t.Errorf("sign-in %d leads to %d %q", 23+i, status, loc)
 		}
 	}
 }
@@ -343,33 +343,33 @@ func TestUpstreamAuthTime(t *testing.T) {
 	app := f.do("POST", "/admin/clients", `{"client_name":"App","redirect_uris":["https://app.example/cb"],"token_endpoint_auth_method":"none"}`, 201)
 	ask := func(prompt string) string {
 		t.Helper()
-		_, to, _ := f.page("/oauth/authorize?" + url.Values{
+		_, loc, _ := f.page("/oauth/authorize?" + url.Values{
 			"response_type": {"code"}, "client_id": {app["client_id"].(string)}, "scope": {"openid"}, "prompt": {prompt}, "code_challenge": {strings.Repeat("c", 43)}, "code_challenge_method": {"S256"},
 		}.Encode())
-		if !strings.HasPrefix(to, "/login?") {
-			t.Fatalf("%q", to)
+		if !strings.HasPrefix(loc, "/login?") {
+			t.Fatalf("%q", loc)
 		}
-		return to
+		return loc
 	}
 	before := time.Now().Add(-time.Hour)
 	f.at.Claims = map[string]any{"email": "bob@example.com", "auth_time": before.Unix()}
 
 	// The login page asks the provider for a new sign-in.
-	to := ask("login")
-	if _, page := f.send(http.MethodGet, to, nil); !strings.Contains(page, `href="/oidc/start?again=1&amp;redirect=`) {
+	loc := ask("login")
+	if _, page := f.send(http.MethodGet, loc, nil); !strings.Contains(page, `href="/oidc/start?again=1&amp;redirect=`) {
 		t.Errorf("the provider is not to ask anew:\n%s", page)
 	}
 	// A sign-in at the provider without again=1 is not new, so that the user has to sign in once more.
-	at, err := url.Parse(to)
+	loginURL, err := url.Parse(loc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	status, back := f.back(f.visit(at.Query().Get("redirect")))
-	if status != http.StatusFound || !strings.HasPrefix(back, "/consent?") {
-		t.Fatalf("%d %q", status, back)
+	status, consentPath := f.back(f.visit(loginURL.Query().Get("redirect")))
+	if status != http.StatusFound || !strings.HasPrefix(consentPath, "/consent?") {
+		t.Fatalf("%d %q", status, consentPath)
 	}
-	if _, to, _ := f.page(back); !strings.HasPrefix(to, "/login?") {
-		t.Errorf("leads to %q", to)
+	if _, loc, _ := f.page(consentPath); !strings.HasPrefix(loc, "/login?") {
+		t.Errorf("leads to %q", loc)
 	}
 	var confirmed int64
 	if err := f.db.Read(t.Context(), func(c store.Conn) error {
@@ -379,12 +379,12 @@ func TestUpstreamAuthTime(t *testing.T) {
 	}
 	// After a new sign-in at the provider the user can go on.
 	f.at.Claims["auth_time"] = time.Now().Unix()
-	_, start, _ := f.page("/oidc/start?again=1&redirect=" + url.QueryEscape(back))
-	if status, to := f.back(f.at.Visit(start)); status != http.StatusFound || to != back {
-		t.Fatalf("%d %q", status, to)
+	_, start, _ := f.page("/oidc/start?again=1&redirect=" + url.QueryEscape(consentPath))
+	if status, loc := f.back(f.at.Visit(start)); status != http.StatusFound || loc != consentPath {
+		t.Fatalf("%d %q", status, loc)
 	}
-	if status, to, _ := f.page(back); status != http.StatusOK {
-		t.Errorf("%d %q", status, to)
+	if status, loc, _ := f.page(consentPath); status != http.StatusOK {
+		t.Errorf("%d %q", status, loc)
 	}
 	// If the provider's clock is ahead, the time of the sign-in is not in the future.
 	f.browser()

@@ -41,9 +41,9 @@ func newEnterprise(t *testing.T, db *store.DB, more ...string) *enterprise {
 	e := &enterprise{live: newLive(t, db, more...), key: enterpriseKey}
 	e.idp = jwkstest.New(t, jwkstest.JWK("k", e.key))
 	e.id, _ = e.admin("POST", "/idps", map[string]any{"name": "Corp", "issuer": e.idp.URL}, 201)["id"].(string)
-	made := e.admin("POST", "/clients", map[string]any{"client_name": "Agent", "grant_types": []string{"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "scope": "read write", "agent": true, "token_endpoint_auth_method": "client_secret_post"}, 201)
-	e.client, _ = made["client_id"].(string)
-	e.secret, _ = made["client_secret"].(string)
+	client := e.admin("POST", "/clients", map[string]any{"client_name": "Agent", "grant_types": []string{"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "scope": "read write", "agent": true, "token_endpoint_auth_method": "client_secret_post"}, 201)
+	e.client, _ = client["client_id"].(string)
+	e.secret, _ = client["client_secret"].(string)
 	return e
 }
 
@@ -117,16 +117,16 @@ func TestAssertion(t *testing.T) {
 			t.Errorf("%v %v", answer, token)
 		}
 		// The token is active, and can be revoked.
-		about := url.Values{"token": {answer["access_token"].(string)}, "client_id": {e.client}, "client_secret": {e.secret}}
-		if told := e.do("POST", "/oauth/introspect", about.Encode(), 200); told["active"] != true || told["sub"] != e.idp.URL+":u1" || told["act"] == nil {
-			t.Errorf("%v", told)
+		form := url.Values{"token": {answer["access_token"].(string)}, "client_id": {e.client}, "client_secret": {e.secret}}
+		if response := e.do("POST", "/oauth/introspect", form.Encode(), 200); response["active"] != true || response["sub"] != e.idp.URL+":u1" || response["act"] == nil {
+			t.Errorf("%v", response)
 		}
 		if list := e.admin("GET", "/issuances?user="+url.QueryEscape(e.idp.URL+":u1"), nil, 200)["issuances"].([]any); len(list) != 1 {
 			t.Errorf("%v", list)
 		}
-		e.do("POST", "/oauth/revoke", about.Encode(), 200)
-		if told := e.do("POST", "/oauth/introspect", about.Encode(), 200); told["active"] != false {
-			t.Errorf("%v", told)
+		e.do("POST", "/oauth/revoke", form.Encode(), 200)
+		if response := e.do("POST", "/oauth/introspect", form.Encode(), 200); response["active"] != false {
+			t.Errorf("%v", response)
 		}
 		if token := e.token(e.redeem(e.sign(map[string]any{"tenant": "t1"}), 200)); token["sub"] != e.idp.URL+":t1:u1" {
 			t.Errorf("%v", token)
@@ -134,24 +134,24 @@ func TestAssertion(t *testing.T) {
 
 		// A subject may be mapped to a local user.
 		mapping := map[string]any{"idp_id": e.id, "idp_subject": "u1", "local_user_id": e.ann.ID}
-		made := e.admin("POST", "/xaa/subject-mappings", mapping, 201)
+		newMapping := e.admin("POST", "/xaa/subject-mappings", mapping, 201)
 		e.admin("POST", "/xaa/subject-mappings", mapping, 409)
 		answer = e.redeem(e.sign(nil), 200)
 		if token := e.token(answer); token["sub"] != e.ann.ID {
 			t.Errorf("%v", token)
 		}
-		about.Set("token", answer["access_token"].(string))
-		if told := e.do("POST", "/oauth/introspect", about.Encode(), 200); told["active"] != true || told["username"] != "ann@example.com" {
-			t.Errorf("%v", told)
+		form.Set("token", answer["access_token"].(string))
+		if response := e.do("POST", "/oauth/introspect", form.Encode(), 200); response["active"] != true || response["username"] != "ann@example.com" {
+			t.Errorf("%v", response)
 		}
 		e.admin("PATCH", "/users/"+e.ann.ID+"/disable", nil, 200)
-		if told := e.do("POST", "/oauth/introspect", about.Encode(), 200); told["active"] != false {
-			t.Errorf("%v", told)
+		if response := e.do("POST", "/oauth/introspect", form.Encode(), 200); response["active"] != false {
+			t.Errorf("%v", response)
 		}
-		if told := e.redeem(e.sign(nil), 400); told["error"] != "invalid_grant" {
-			t.Errorf("%v", told)
+		if response := e.redeem(e.sign(nil), 400); response["error"] != "invalid_grant" {
+			t.Errorf("%v", response)
 		}
-		e.admin("DELETE", "/xaa/subject-mappings/"+made["id"].(string), nil, 204)
+		e.admin("DELETE", "/xaa/subject-mappings/"+newMapping["id"].(string), nil, 204)
 		e.redeem(e.sign(nil), 200)
 
 		// The audit feed contains the assertions.
@@ -161,8 +161,8 @@ func TestAssertion(t *testing.T) {
 	})
 }
 
-// TestAssertionEndsAtOnce checks that a token which was issued for an assertion a moment before its user gets a new
-// password ends too, although its issuance waits to be stored.
+// TestAssertionEndsAtOnce checks that a token ends when its user gets a new password, even if it was issued for an
+// assertion only a moment before and its issuance still waits to be stored.
 func TestAssertionEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
@@ -171,8 +171,8 @@ func TestAssertionEndsAtOnce(t *testing.T) {
 		for i := range 5 {
 			text, _ := e.redeem(e.sign(nil), 200)["access_token"].(string)
 			e.admin("PATCH", "/users/"+e.ann.ID, map[string]any{"password": fmt.Sprint("another horse ", i)}, 200)
-			about := url.Values{"token": {text}, "client_id": {e.client}, "client_secret": {e.secret}}
-			if answer := e.do("POST", "/oauth/introspect", about.Encode(), 200); answer["active"] != false {
+			form := url.Values{"token": {text}, "client_id": {e.client}, "client_secret": {e.secret}}
+			if answer := e.do("POST", "/oauth/introspect", form.Encode(), 200); answer["active"] != false {
 				t.Fatalf("the token is still active: %v", answer)
 			}
 		}
@@ -197,9 +197,9 @@ func TestAssertionAttacks(t *testing.T) {
 	other := jwkstest.New(t, jwkstest.JWK("k", foreign))
 	e.admin("POST", "/resources", map[string]any{"slug": "far", "backend_kind": "broker", "scopes": []map[string]any{{"name": "read"}}}, 201)
 	e.admin("POST", "/idps", map[string]any{"name": "Other", "issuer": other.URL}, 201)
-	off := jwkstest.New(t, jwkstest.JWK("k", e.key))
-	e.admin("POST", "/idps", map[string]any{"name": "Off", "issuer": off.URL, "enabled": false}, 201)
-	at := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
+	offIdP := jwkstest.New(t, jwkstest.JWK("k", e.key))
+	e.admin("POST", "/idps", map[string]any{"name": "Off", "issuer": offIdP.URL, "enabled": false}, 201)
+	now := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
 	head := func(pairs ...any) map[string]any {
 		h := map[string]any{"kid": "k", "typ": "oauth-id-jag+jwt"}
 		for pair := range slices.Chunk(pairs, 2) {
@@ -214,7 +214,7 @@ func TestAssertionAttacks(t *testing.T) {
 	parts := strings.Split(good, ".")
 	for name, test := range map[string]struct {
 		assertion string
-		code      string // the error code; empty: the assertion is accepted
+		code      string // the error code, or empty if the assertion is accepted
 		form      []string
 	}{
 		"good":                     {good, "", nil},
@@ -243,7 +243,7 @@ func TestAssertionAttacks(t *testing.T) {
 		"other claims":             {parts[0] + "." + strings.Split(e.sign(map[string]any{"sub": "boss"}), ".")[1] + "." + parts[2], "invalid_grant", nil},
 		"key of another IdP":       {signed("ES256", foreign, head(), map[string]any{"iss": e.idp.URL}), "invalid_grant", nil},
 		"name of another IdP":      {signed("ES256", e.key, head(), map[string]any{"iss": other.URL}), "invalid_grant", nil},
-		"IdP that is off":          {signed("ES256", e.key, head(), map[string]any{"iss": off.URL}), "invalid_grant", nil},
+		"IdP that is off":          {signed("ES256", e.key, head(), map[string]any{"iss": offIdP.URL}), "invalid_grant", nil},
 		"unknown IdP":              {e.sign(map[string]any{"iss": "https://idp.example"}), "invalid_grant", nil},
 		"slash behind the IdP":     {e.sign(map[string]any{"iss": e.idp.URL + "/"}), "invalid_grant", nil},
 		"no IdP":                   {e.sign(map[string]any{"iss": nil}), "invalid_grant", nil},
@@ -263,13 +263,13 @@ func TestAssertionAttacks(t *testing.T) {
 		"no jti":                   {e.sign(map[string]any{"jti": nil}), "invalid_grant", nil},
 		"jti of a number":          {e.sign(map[string]any{"jti": 7}), "invalid_grant", nil},
 		"long jti":                 {e.sign(map[string]any{"jti": strings.Repeat("j", 257)}), "invalid_grant", nil},
-		"expired":                  {e.sign(map[string]any{"exp": at(-time.Second)}), "invalid_grant", nil},
+		"expired":                  {e.sign(map[string]any{"exp": now(-time.Second)}), "invalid_grant", nil},
 		"no expiry":                {e.sign(map[string]any{"exp": nil}), "invalid_grant", nil},
 		"no iat":                   {e.sign(map[string]any{"iat": nil}), "invalid_grant", nil},
-		"old":                      {e.sign(map[string]any{"iat": at(-5*time.Minute - 2*time.Second)}), "invalid_grant", nil},
-		"not so old":               {e.sign(map[string]any{"iat": at(-4 * time.Minute)}), "", nil},
-		"issued later":             {e.sign(map[string]any{"iat": at(time.Minute)}), "invalid_grant", nil},
-		"not yet":                  {e.sign(map[string]any{"nbf": at(time.Minute)}), "invalid_grant", nil},
+		"old":                      {e.sign(map[string]any{"iat": now(-5*time.Minute - 2*time.Second)}), "invalid_grant", nil},
+		"not so old":               {e.sign(map[string]any{"iat": now(-4 * time.Minute)}), "", nil},
+		"issued later":             {e.sign(map[string]any{"iat": now(time.Minute)}), "invalid_grant", nil},
+		"not yet":                  {e.sign(map[string]any{"nbf": now(time.Minute)}), "invalid_grant", nil},
 		"bound to a key":           {e.sign(map[string]any{"cnf": map[string]any{"jkt": strings.Repeat("A", 43)}}), "invalid_dpop_proof", nil},
 		"bound to something":       {e.sign(map[string]any{"cnf": map[string]any{"x5t#S256": "x"}}), "invalid_grant", nil},
 		"bound to nothing":         {e.sign(map[string]any{"cnf": 1}), "invalid_grant", nil},
@@ -305,16 +305,16 @@ func TestAssertionAttacks(t *testing.T) {
 		default:
 			status = 400
 		}
-		if told := e.redeem(test.assertion, status, test.form...); test.code != "" && told["error"] != test.code {
-			t.Errorf("%s: %v", name, told)
+		if response := e.redeem(test.assertion, status, test.form...); test.code != "" && response["error"] != test.code {
+			t.Errorf("%s: %v", name, response)
 		}
 	}
 	e.redeem(e.sign(map[string]any{"jti": "grief"}), 200)
-	if told := e.redeem(good, 400); told["error"] != "invalid_grant" {
-		t.Errorf("replayed: %v", told)
+	if response := e.redeem(good, 400); response["error"] != "invalid_grant" {
+		t.Errorf("replayed: %v", response)
 	}
-	if told := e.redeem(e.sign(map[string]any{"jti": "grief"}), 400); told["error"] != "invalid_grant" {
-		t.Errorf("another assertion with the same jti: %v", told)
+	if response := e.redeem(e.sign(map[string]any{"jti": "grief"}), 400); response["error"] != "invalid_grant" {
+		t.Errorf("another assertion with the same jti: %v", response)
 	}
 
 	// Only one of several concurrent uses of an assertion gets a token.
@@ -336,8 +336,8 @@ func TestAssertionAttacks(t *testing.T) {
 	// Other clients are refused, and so are other grants.
 	open := e.admin("POST", "/clients", map[string]any{"client_name": "M", "grant_types": []string{"client_credentials"}, "scope": "read", "token_endpoint_auth_method": "client_secret_post"}, 201)
 	form := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "assertion": {e.sign(nil)}, "client_id": {open["client_id"].(string)}, "client_secret": {open["client_secret"].(string)}}
-	if told := e.do("POST", "/oauth/token", form.Encode(), 400); told["error"] != "unauthorized_client" {
-		t.Errorf("%v", told)
+	if response := e.do("POST", "/oauth/token", form.Encode(), 400); response["error"] != "unauthorized_client" {
+		t.Errorf("%v", response)
 	}
 	e.admin("POST", "/clients", map[string]any{"client_name": "P", "grant_types": []string{"urn:ietf:params:oauth:grant-type:jwt-bearer"}, "token_endpoint_auth_method": "none"}, 400)
 	if _, ok := jwt.Unverified(good, "iss"); !ok {
@@ -358,19 +358,19 @@ func TestAssertionPolicies(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		e := newEnterprise(t, db)
-		made := e.admin("POST", "/xaa/policies", map[string]any{"name": "P", "idp_id": e.id, "client_ids": []string{"other"}}, 201)
-		path := "/xaa/policies/" + made["id"].(string)
-		is := func(code string, changes map[string]any, form ...string) map[string]any {
+		policy := e.admin("POST", "/xaa/policies", map[string]any{"name": "P", "idp_id": e.id, "client_ids": []string{"other"}}, 201)
+		path := "/xaa/policies/" + policy["id"].(string)
+		redeem := func(code string, changes map[string]any, form ...string) map[string]any {
 			t.Helper()
 			status := 200
 			if code != "" {
 				status = 400
 			}
-			told := e.redeem(e.sign(changes), status, form...)
-			if code != "" && told["error"] != code {
-				t.Errorf("%v, want %s", told, code)
+			response := e.redeem(e.sign(changes), status, form...)
+			if code != "" && response["error"] != code {
+				t.Errorf("%v, want %s", response, code)
 			}
-			return told
+			return response
 		}
 		put := func(more map[string]any) {
 			t.Helper()
@@ -378,26 +378,26 @@ func TestAssertionPolicies(t *testing.T) {
 			maps.Copy(body, more)
 			e.admin("PUT", path, body, 200)
 		}
-		is("access_denied", nil)
+		redeem("access_denied", nil)
 		put(map[string]any{"client_ids": []string{e.client}})
-		is("", nil)
+		redeem("", nil)
 		put(map[string]any{"enabled": false})
-		is("access_denied", nil)
+		redeem("access_denied", nil)
 		put(map[string]any{"resources": []string{"mail"}})
-		is("access_denied", nil)
-		is("access_denied", map[string]any{"resource": nil})
-		is("access_denied", map[string]any{"resource": []string{"files", "mail"}})
+		redeem("access_denied", nil)
+		redeem("access_denied", map[string]any{"resource": nil})
+		redeem("access_denied", map[string]any{"resource": []string{"files", "mail"}})
 		put(map[string]any{"resources": []string{"mail", "https://files.example"}})
-		is("", map[string]any{"resource": []string{"files", "mail"}})
+		redeem("", map[string]any{"resource": []string{"files", "mail"}})
 		put(map[string]any{"scopes": []string{"read"}})
-		if told := is("", map[string]any{"scope": "read write"}); told["scope"] != "read" {
-			t.Errorf("%v", told)
+		if response := redeem("", map[string]any{"scope": "read write"}); response["scope"] != "read" {
+			t.Errorf("%v", response)
 		}
-		is("invalid_scope", map[string]any{"scope": "write"})
+		redeem("invalid_scope", map[string]any{"scope": "write"})
 		// The scopes that several policies allow are added up.
 		second := e.admin("POST", "/xaa/policies", map[string]any{"name": "Q", "idp_id": e.id, "scopes": []string{"write"}}, 201)
-		if told := is("", map[string]any{"scope": nil}); told["scope"] != "read write" {
-			t.Errorf("%v", told)
+		if response := redeem("", map[string]any{"scope": nil}); response["scope"] != "read write" {
+			t.Errorf("%v", response)
 		}
 		list := func(path string) int { return len(e.admin("GET", path, nil, 200)["policies"].([]any)) }
 		if list("/xaa/policies") != 2 || list("/xaa/policies?idp_id="+e.id) != 2 || list("/xaa/policies?idp_id=x") != 0 || list("/xaa/policies?limit=1") != 1 {
@@ -408,7 +408,7 @@ func TestAssertionPolicies(t *testing.T) {
 		e.admin("DELETE", path, nil, 404)
 		e.admin("GET", path, nil, 404)
 		e.admin("PUT", path, map[string]any{"name": "P", "idp_id": e.id}, 404)
-		is("", map[string]any{"scope": "write"})
+		redeem("", map[string]any{"scope": "write"})
 		for _, bad := range []map[string]any{
 			{"name": "P", "idp_id": "x"},
 			{"name": "", "idp_id": e.id},
@@ -427,8 +427,8 @@ func TestIdPs(t *testing.T) {
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		e := newEnterprise(t, db)
 		path := "/idps/" + e.id
-		if one := e.admin("GET", path, nil, 200); one["issuer"] != e.idp.URL || one["enabled"] != true || one["jwks_uri"] != "" || one["name"] != "Corp" {
-			t.Errorf("%v", one)
+		if idp := e.admin("GET", path, nil, 200); idp["issuer"] != e.idp.URL || idp["enabled"] != true || idp["jwks_uri"] != "" || idp["name"] != "Corp" {
+			t.Errorf("%v", idp)
 		}
 		e.admin("POST", "/idps", map[string]any{"name": "Again", "issuer": e.idp.URL}, 409)
 		for _, bad := range []map[string]any{
@@ -444,13 +444,13 @@ func TestIdPs(t *testing.T) {
 		}
 		e.redeem(e.sign(nil), 200)
 		// A rotated key is found, and an assertion with the old key is refused.
-		was := e.key
+		oldKey := e.key
 		e.key = jwkstest.NewEC(elliptic.P256())
 		e.idp.Set(func(p *jwkstest.Provider) { p.JWKS = jwkstest.Keys(jwkstest.JWK("k", e.key)) })
 		e.redeem(e.sign(nil), 400)
 		e.admin("POST", path+"/refresh-keys", nil, 200)
 		e.redeem(e.sign(nil), 200)
-		e.key = was
+		e.key = oldKey
 		e.redeem(e.sign(nil), 400)
 		e.idp.Set(func(p *jwkstest.Provider) { p.Status = 500 })
 		e.admin("POST", path+"/refresh-keys", nil, 422)
@@ -463,14 +463,14 @@ func TestIdPs(t *testing.T) {
 		// If the keys cannot be fetched, the error does not blame the client.
 		body["jwks_uri"] = "http://127.0.0.1:1/keys"
 		e.admin("PUT", path, body, 200)
-		if told := e.redeem(e.sign(nil), 503); told["error"] != "temporarily_unavailable" {
-			t.Errorf("%v", told)
+		if response := e.redeem(e.sign(nil), 503); response["error"] != "temporarily_unavailable" {
+			t.Errorf("%v", response)
 		}
 		// The keys of an identity provider are not fetched from private networks.
 		body["jwks_uri"] = "https://10.0.0.1/keys"
 		e.admin("PUT", path, body, 200)
-		if told := e.redeem(e.sign(nil), 503); told["error"] != "temporarily_unavailable" {
-			t.Errorf("%v", told)
+		if response := e.redeem(e.sign(nil), 503); response["error"] != "temporarily_unavailable" {
+			t.Errorf("%v", response)
 		}
 		body["jwks_uri"], body["audience"] = "", "urn:here"
 		e.admin("PUT", path, body, 200)
@@ -503,22 +503,22 @@ func TestIdPs(t *testing.T) {
 func TestAssertionModes(t *testing.T) {
 	t.Parallel()
 	e := newEnterprise(t, databases.SQLite(t), "xaa: {subject_mode: strict, require_resource: true, max_assertion_age: 1m, token_expiry: 10m}")
-	if told := e.redeem(e.sign(nil), 400); told["error"] != "access_denied" {
-		t.Errorf("%v", told)
+	if response := e.redeem(e.sign(nil), 400); response["error"] != "access_denied" {
+		t.Errorf("%v", response)
 	}
 	e.admin("POST", "/xaa/subject-mappings", map[string]any{"idp_id": e.id, "idp_subject": "u1", "local_user_id": e.ann.ID}, 201)
 	if answer := e.redeem(e.sign(nil), 200); answer["expires_in"] != 600.0 {
 		t.Errorf("%v", answer)
 	}
-	if told := e.redeem(e.sign(map[string]any{"resource": nil}), 400); told["error"] != "invalid_target" {
-		t.Errorf("%v", told)
+	if response := e.redeem(e.sign(map[string]any{"resource": nil}), 400); response["error"] != "invalid_target" {
+		t.Errorf("%v", response)
 	}
-	if told := e.redeem(e.sign(map[string]any{"iat": time.Now().Add(-65 * time.Second).Unix()}), 400); told["error"] != "invalid_grant" {
-		t.Errorf("%v", told)
+	if response := e.redeem(e.sign(map[string]any{"iat": time.Now().Add(-65 * time.Second).Unix()}), 400); response["error"] != "invalid_grant" {
+		t.Errorf("%v", response)
 	}
-	off := newLive(t, databases.SQLite(t), "xaa: {enabled: false}")
-	if d := off.do("GET", "/.well-known/oauth-authorization-server", "", 200); d["authorization_grant_profiles_supported"] != nil || strings.Contains(fmt.Sprint(d["grant_types_supported"]), "jwt-bearer") {
+	disabled := newLive(t, databases.SQLite(t), "xaa: {enabled: false}")
+	if d := disabled.do("GET", "/.well-known/oauth-authorization-server", "", 200); d["authorization_grant_profiles_supported"] != nil || strings.Contains(fmt.Sprint(d["grant_types_supported"]), "jwt-bearer") {
 		t.Errorf("%v", d)
 	}
-	off.do("GET", "/admin/idps", "", 404)
+	disabled.do("GET", "/admin/idps", "", 404)
 }

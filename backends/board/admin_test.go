@@ -46,11 +46,11 @@ func (s *site) group(name string) int64 {
 
 // refused fails the test unless err is an API error with the status and, if reason is not empty, with this reason
 // first.
-func refused(t *testing.T, what string, err error, status int, reason string) {
+func refused(t *testing.T, name string, err error, status int, reason string) {
 	t.Helper()
 	e, ok := apierror.From(err)
 	if !ok || e.Status != status || reason != "" && (len(e.Details) == 0 || e.Details[0].Reason != reason) {
-		t.Errorf("%s: %v, want a refusal with %d %s", what, err, status, reason)
+		t.Errorf("%s: %v, want a refusal with %d %s", name, err, status, reason)
 	}
 }
 
@@ -82,8 +82,8 @@ func TestWhoMayAdminister(t *testing.T) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b := t.Context(), s.service
 		forum, bob, awaiting := s.forum("public"), s.user("bob"), s.user("awaiting")
-		until := kernel.MomentOf(s.clock.now().Add(time.Hour))
-		var made, group, token, prefix int64
+		expiry := kernel.MomentOf(s.clock.now().Add(time.Hour))
+		var id, group, token, prefix int64
 		commands := []struct {
 			name, action string
 			run          func(a *rights.Actor) error
@@ -94,19 +94,19 @@ func TestWhoMayAdminister(t *testing.T) {
 			{"create forum", "forum.create", func(a *rights.Actor) (err error) {
 				spec := admin.NewForumSpec()
 				spec.Title = "Made"
-				made, err = b.Admin.CreateForum(ctx, a, spec)
+				id, err = b.Admin.CreateForum(ctx, a, spec)
 				return err
 			}},
 			{"edit forum", "forum.edit", func(a *rights.Actor) error {
 				spec := admin.NewForumSpec()
 				spec.Title, spec.Parent = "Made anew", s.forum("root")
-				return b.Admin.EditForum(ctx, a, made, spec, nil)
+				return b.Admin.EditForum(ctx, a, id, spec, nil)
 			}},
-			{"shift forum", "forum.shift", func(a *rights.Actor) error { return b.Admin.ShiftForum(ctx, a, made, -1) }},
+			{"shift forum", "forum.shift", func(a *rights.Actor) error { return b.Admin.ShiftForum(ctx, a, id, -1) }},
 			{"overrides", "forum.rights", func(a *rights.Actor) error {
-				return b.Admin.SetOverrides(ctx, a, made, map[int64]admin.Override{s.group("guest"): {Deny: rights.ForumView}}, nil)
+				return b.Admin.SetOverrides(ctx, a, id, map[int64]admin.Override{s.group("guest"): {Deny: rights.ForumView}}, nil)
 			}},
-			{"delete forum", "forum.delete", func(a *rights.Actor) error { return b.Admin.DeleteForum(ctx, a, made) }},
+			{"delete forum", "forum.delete", func(a *rights.Actor) error { return b.Admin.DeleteForum(ctx, a, id) }},
 			{"create group", "group.create", func(a *rights.Actor) (err error) {
 				group, err = b.Admin.CreateGroup(ctx, a, admin.GroupSpec{Name: "Made", Allow: rights.ForumView})
 				return err
@@ -125,9 +125,9 @@ func TestWhoMayAdminister(t *testing.T) {
 			}},
 			{"delete group", "group.delete", func(a *rights.Actor) error { return b.Admin.DeleteGroup(ctx, a, group) }},
 			{"approve member", "member.approve", func(a *rights.Actor) error { return b.Admin.ApproveMember(ctx, a, awaiting) }},
-			{"ban", "member.ban", func(a *rights.Actor) error { return b.Admin.Ban(ctx, a, bob, until, "rude") }},
+			{"ban", "member.ban", func(a *rights.Actor) error { return b.Admin.Ban(ctx, a, bob, expiry, "rude") }},
 			{"unban", "member.unban", func(a *rights.Actor) error { return b.Admin.Unban(ctx, a, bob) }},
-			{"suspend", "member.suspend", func(a *rights.Actor) error { return b.Admin.Suspend(ctx, a, bob, until, "rude") }},
+			{"suspend", "member.suspend", func(a *rights.Actor) error { return b.Admin.Suspend(ctx, a, bob, expiry, "rude") }},
 			{"moderated", "member.moderate", func(a *rights.Actor) error { return b.Admin.SetModerated(ctx, a, bob, true) }},
 			{"password", "member.password", func(a *rights.Actor) error { _, err := b.Admin.ResetPassword(ctx, a, bob); return err }},
 			{"issue token", "token.issue", func(a *rights.Actor) error {
@@ -157,8 +157,8 @@ func TestWhoMayAdminister(t *testing.T) {
 		entries := func() int64 { return s.number("SELECT count(*) FROM board_moderation_log") }
 		for _, command := range commands {
 			before := entries()
-			for _, as := range []string{"", "alice", "mod", "watched", "banned"} {
-				refused(t, command.name+" as "+as, command.run(s.actor(as)), 403, "no_permission")
+			for _, user := range []string{"", "alice", "mod", "watched", "banned"} {
+				refused(t, command.name+" as "+user, command.run(s.actor(user)), 403, "no_permission")
 			}
 			if n := entries(); n != before {
 				t.Errorf("%s: %d entries in the log of what was refused", command.name, n-before)
@@ -189,8 +189,8 @@ func TestWhoMayAdminister(t *testing.T) {
 			"filter":   func(a *rights.Actor) error { _, err := b.Admin.WordFilters(ctx, a); return err },
 		}
 		for name, view := range views {
-			for _, as := range []string{"", "alice", "mod"} {
-				refused(t, name+" as "+as, view(s.actor(as)), 403, "no_permission")
+			for _, user := range []string{"", "alice", "mod"} {
+				refused(t, name+" as "+user, view(s.actor(user)), 403, "no_permission")
 			}
 			must(t, view(s.actor("admin")))
 		}
@@ -248,12 +248,12 @@ func TestRightsCountAtOnce(t *testing.T) {
 		s.do("alice", "POST", approve, "{}").want(200)
 		must(t, b.Admin.RemoveModerator(ctx, ada, list[0].ID))
 		s.do("alice", "GET", "/moderation/queue", "").want(403)
-		for what, m := range map[string]admin.Moderator{
+		for name, m := range map[string]admin.Moderator{
 			"nobody": {Forum: forum, Rights: rights.ThreadLock}, "both": {Forum: forum, UserName: "bob", Group: registered, Rights: rights.ThreadLock},
 			"no rights": {Forum: forum, UserName: "bob"}, "too many": {Forum: forum, UserName: "bob", Rights: rights.AdminAccess},
 			"unknown": {Forum: forum, UserName: "nobody", Rights: rights.ThreadLock}, "guests": {Forum: forum, Group: guest, Rights: rights.ThreadLock}, "no forum": {Forum: 9999, UserName: "bob", Rights: rights.ThreadLock},
 		} {
-			refused(t, "moderator: "+what, b.Admin.SetModerator(ctx, ada, m), 422, "")
+			refused(t, "moderator: "+name, b.Admin.SetModerator(ctx, ada, m), 422, "")
 		}
 
 		// A new group gives its members rights at once, and the built-in groups are protected.
@@ -284,11 +284,11 @@ func TestLastAdministrator(t *testing.T) {
 		s := newSite(t, db, kernel.Options{})
 		ctx, b, ada := t.Context(), s.service, s.actor("admin")
 		id, registered, administrators := s.user("admin"), s.group("registered"), s.group("administrators")
-		until := kernel.MomentOf(s.clock.now().Add(time.Hour))
+		expiry := kernel.MomentOf(s.clock.now().Add(time.Hour))
 		attempts := map[string]func(a *rights.Actor, id int64) error{
 			"groups":  func(a *rights.Actor, id int64) error { return b.Admin.SetGroups(ctx, a, id, []int64{registered}) },
 			"ban":     func(a *rights.Actor, id int64) error { return b.Admin.Ban(ctx, a, id, 0, "") },
-			"suspend": func(a *rights.Actor, id int64) error { return b.Admin.Suspend(ctx, a, id, until, "") },
+			"suspend": func(a *rights.Actor, id int64) error { return b.Admin.Suspend(ctx, a, id, expiry, "") },
 			"delete":  func(a *rights.Actor, id int64) error { return b.Admin.DeleteMember(ctx, a, id) },
 			"rights": func(a *rights.Actor, _ int64) error {
 				return b.Admin.EditGroup(ctx, a, administrators, admin.GroupSpec{Name: "administrators", Allow: rights.Everything &^ rights.AdminAccess}, nil)
@@ -371,7 +371,7 @@ func TestForumTree(t *testing.T) {
 		want("root -public -members -tickets -held -closed -prefixed -wordy -link staff -below-staff")
 		must(t, b.Admin.ShiftForum(ctx, ada, s.forum("staff"), -1))
 		must(t, b.Admin.ShiftForum(ctx, ada, s.forum("public"), 2))
-		must(t, b.Admin.ShiftForum(ctx, ada, s.forum("link"), 1)) // is the last
+		must(t, b.Admin.ShiftForum(ctx, ada, s.forum("link"), 1)) // link is the last one already
 		want("staff -below-staff root -members -tickets -public -held -closed -prefixed -wordy -link")
 		// A hidden parent hides the forums below it, wherever it is moved.
 		must(t, move("public", "staff"))
@@ -385,7 +385,7 @@ func TestForumTree(t *testing.T) {
 		refused(t, "twice", b.Admin.DeleteForum(ctx, ada, 9999), 404, "")
 
 		spec := admin.NewForumSpec()
-		for what, change := range map[string]func(f *admin.ForumSpec){
+		for name, change := range map[string]func(f *admin.ForumSpec){
 			"title": func(f *admin.ForumSpec) { f.Title = " " }, "control": func(f *admin.ForumSpec) { f.Title = "a\u202eb" }, "type": func(f *admin.ForumSpec) { f.Type = "x" },
 			"link": func(f *admin.ForumSpec) { f.Type, f.LinkURL = "link", "javascript:alert(1)" }, "words": func(f *admin.ForumSpec) { f.MinWords, f.MaxWords = 9, 8 },
 			"parent": func(f *admin.ForumSpec) { f.Parent = 9999 }, "description": func(f *admin.ForumSpec) { f.Description = strings.Repeat("x", 501) },
@@ -394,7 +394,7 @@ func TestForumTree(t *testing.T) {
 			bad.Title = "Bad"
 			change(&bad)
 			_, err := b.Admin.CreateForum(ctx, ada, bad)
-			refused(t, what, err, 422, "")
+			refused(t, name, err, 422, "")
 		}
 		f, err := b.Admin.ForumByID(ctx, ada, s.forum("public"))
 		must(t, err)
@@ -412,8 +412,8 @@ func TestForumTree(t *testing.T) {
 		url := path("/forums/%d/threads", id)
 		s.do("alice", "POST", url, `{"title":"A title","message":"one"}`).want(422, "validation_failed", "too_few_words")
 		s.do("alice", "POST", url, `{"title":"A title","message":"one two three four"}`).want(422, "validation_failed", "too_many_words")
-		if made := data[api.Created](s.do("alice", "POST", url, `{"title":"A title","message":"one two"}`).want(201)); made.Visibility != "unapproved" {
-			t.Errorf("not held: %+v", made)
+		if thread := data[api.Created](s.do("alice", "POST", url, `{"title":"A title","message":"one two"}`).want(201)); thread.Visibility != "unapproved" {
+			t.Errorf("not held: %+v", thread)
 		}
 		// The depth of the tree is limited.
 		parent := id
@@ -435,22 +435,22 @@ func TestSettings(t *testing.T) {
 		s := newSite(t, db, kernel.Options{NoFlood: true, HoldFirst: 1})
 		ctx, b, admin := t.Context(), s.service, s.actor("admin")
 		set := func(values ...string) error {
-			by := make(map[string]string)
+			changes := make(map[string]string)
 			for i := 0; i < len(values); i += 2 {
-				by[values[i]] = values[i+1]
+				changes[values[i]] = values[i+1]
 			}
-			return b.Admin.ChangeSettings(ctx, admin, by, nil)
+			return b.Admin.ChangeSettings(ctx, admin, changes, nil)
 		}
 		public := path("/forums/%d/threads", s.forum("public"))
-		post := func(as, title, message string) *answer {
-			return s.do(as, "POST", public, `{"title":`+quoted(title)+`,"message":`+quoted(message)+`}`)
+		post := func(user, title, message string) *answer {
+			return s.do(user, "POST", public, `{"title":`+quoted(title)+`,"message":`+quoted(message)+`}`)
 		}
-		for what, values := range map[string][]string{
+		for name, values := range map[string][]string{
 			"unknown": {"cursor_secret", "x"}, "not a number": {"title_max", "many"}, "too small": {"title_max", "1"}, "too large": {"message_max", "9999999"},
 			"contradiction": {"title_min", "50", "title_max", "20"}, "choice": {"registration", "maybe"}, "empty": {"name", " "}, "lines": {"name", "a\nb"},
 			"one of two": {"title_max", "100", "words_max", "0"},
 		} {
-			refused(t, what, set(values...), 422, "")
+			refused(t, name, set(values...), 422, "")
 		}
 		if got, err := b.Rights.Settings(ctx); err != nil || got.MaxTitle != 120 || got.HoldFirst != 1 {
 			t.Errorf("after refusals: %+v %v", got, err)
@@ -513,12 +513,12 @@ func TestMembers(t *testing.T) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b, ada := t.Context(), s.service, s.actor("admin")
 		alice, bob := s.user("alice"), s.user("bob")
-		until := kernel.MomentOf(s.clock.now().Add(time.Hour))
-		reply := func(as, text string) *answer {
-			return s.do(as, "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":`+quoted(text)+`}`)
+		expiry := kernel.MomentOf(s.clock.now().Add(time.Hour))
+		reply := func(user, text string) *answer {
+			return s.do(user, "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":`+quoted(text)+`}`)
 		}
 
-		must(t, b.Admin.Ban(ctx, ada, bob, until, "rude"))
+		must(t, b.Admin.Ban(ctx, ada, bob, expiry, "rude"))
 		s.do("bob", "GET", "/me", "").want(403, "owner_unavailable")
 		refused(t, "ban until yesterday", b.Admin.Ban(ctx, ada, bob, 1, ""), 422, "range")
 		refused(t, "ban of oneself", b.Admin.Ban(ctx, ada, s.user("admin"), 0, ""), 409, "")
@@ -526,7 +526,7 @@ func TestMembers(t *testing.T) {
 		s.do("bob", "GET", "/me", "").want(200)
 		refused(t, "unban of the free", b.Admin.Unban(ctx, ada, bob), 409, "")
 
-		must(t, b.Admin.Suspend(ctx, ada, bob, until, ""))
+		must(t, b.Admin.Suspend(ctx, ada, bob, expiry, ""))
 		reply("bob", "let me").want(403, "forbidden", "suspended")
 		must(t, b.Admin.Suspend(ctx, ada, bob, 0, ""))
 		reply("bob", "let me").want(201)
@@ -568,7 +568,7 @@ func TestMembers(t *testing.T) {
 
 		// The posts of a deleted member stay under the name, which stays taken.
 		s.exec("UPDATE board_users SET title = 'Captain', bio = 'Of the sea', time_zone = 'Europe/Berlin', last_active_at = 1, email_asked = 'other@example.com' WHERE id = ?", alice)
-		of := map[string]string{
+		rows := map[string]string{
 			"board_forum_moderators": "(forum_id, user_id, rights_mask, cascades) SELECT id, ?, 1, 0 FROM board_forums WHERE slug = 'public'",
 			"board_subscriptions":    "(target, user_id, target_id, mode, created_at) VALUES ('forum', ?, 1, 'instant', 1)",
 			"board_notifications":    "(kind, user_id, thread_id, post_id, actor_name, created_at) VALUES ('reply', ?, 1, 1, 'bob', 1)",
@@ -581,15 +581,15 @@ func TestMembers(t *testing.T) {
 			"board_forum_floods":     "(forum_id, user_id, full_at) SELECT id, ?, 1 FROM board_forums WHERE slug = 'public'",
 			"board_sessions":         "(secret_hash, user_id, created_at, seen_at, confirmed_at) VALUES ('hash', ?, 1, 1, 1)",
 		}
-		for table, row := range of {
+		for table, row := range rows {
 			s.exec("INSERT INTO "+table+" "+row, alice)
 		}
 		must(t, b.Admin.DeleteMember(ctx, ada, alice))
 		if n := s.number("SELECT count(*) FROM board_users WHERE id = ? AND email || email_asked || password_hash || title || bio = '' AND email_key IS NULL AND time_zone = 'UTC' AND last_active_at IS NULL", alice); n != 1 {
 			t.Error("something is left of the deleted")
 		}
-		of["board_user_groups"] = ""
-		for table := range of {
+		rows["board_user_groups"] = ""
+		for table := range rows {
 			if n := s.number("SELECT count(*) FROM "+table+" WHERE user_id = ?", alice); n != 0 {
 				t.Errorf("%s has %d rows of the deleted", table, n)
 			}
@@ -625,11 +625,11 @@ func TestMembers(t *testing.T) {
 		s.exec("UPDATE board_users SET joined_at = 7, post_count = id / 3, last_active_at = CASE WHEN id < 4 THEN NULL ELSE id END")
 		for _, q := range []admin.MemberQuery{{}, {State: "active"}, {State: "banned"}, {State: "\x00"}} {
 			for column, order := range map[string]string{"joined_at": admin.MembersNewest, "COALESCE(last_active_at, 0)": admin.MembersSeen, "post_count": admin.MembersPosts} {
-				where := map[string]string{"": "TRUE", "active": "state = 'active'", "banned": "state = 'banned'", "\x00": "FALSE"}[q.State]
+				condition := map[string]string{"": "TRUE", "active": "state = 'active'", "banned": "state = 'banned'", "\x00": "FALSE"}[q.State]
 				var want, got []int64
 				must(t, b.kernel.Read(ctx, func(c store.Conn) error {
 					want = nil
-					return c.All("SELECT id FROM board_users WHERE "+where+" ORDER BY "+column+" DESC, id DESC", nil, func(r store.Row) error {
+					return c.All("SELECT id FROM board_users WHERE "+condition+" ORDER BY "+column+" DESC, id DESC", nil, func(r store.Row) error {
 						var id int64
 						err := r.Scan(&id)
 						want = append(want, id)
@@ -681,15 +681,15 @@ func TestPrefixesAndWords(t *testing.T) {
 		list, err := b.Admin.Prefixes(ctx, ada)
 		must(t, err)
 		i := slices.IndexFunc(list, func(p admin.PrefixRow) bool { return p.Label == "Solved" })
-		made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", forum), path(`{"title":"A title","message":"some darn text","prefixId":%d}`, list[i].ID)).want(201))
-		for what, p := range map[string]admin.PrefixRow{
+		created := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", forum), path(`{"title":"A title","message":"some darn text","prefixId":%d}`, list[i].ID)).want(201))
+		for code, p := range map[string]admin.PrefixRow{
 			"taken": {Label: "Solved"}, "length": {Label: strings.Repeat("x", 31)}, "unknown": {Label: "Other", Forums: []int64{s.forum("link")}},
 		} {
-			refused(t, what, b.Admin.SetPrefix(ctx, ada, p), 422, what)
+			refused(t, code, b.Admin.SetPrefix(ctx, ada, p), 422, code)
 		}
 		refused(t, "no prefix", b.Admin.SetPrefix(ctx, ada, admin.PrefixRow{ID: 9999, Label: "Other"}), 404, "")
 		must(t, b.Admin.DeletePrefix(ctx, ada, list[i].ID))
-		if got := data[content.ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "").want(200)); got.Prefix != nil {
+		if got := data[content.ThreadInfo](s.do("alice", "GET", path("/threads/%d", created.ID), "").want(200)); got.Prefix != nil {
 			t.Errorf("a prefix that is gone: %+v", got.Prefix)
 		}
 
@@ -698,7 +698,7 @@ func TestPrefixesAndWords(t *testing.T) {
 		refused(t, "twice", b.Admin.AddWordFilter(ctx, ada, admin.WordFilter{Pattern: "darn"}), 422, "taken")
 		refused(t, "short", b.Admin.AddWordFilter(ctx, ada, admin.WordFilter{Pattern: "d"}), 422, "length")
 		reply := func(text string) api.Replied {
-			return data[api.Replied](s.do("bob", "POST", path("/threads/%d/posts", made.ID), `{"message":`+quoted(text)+`}`).want(201))
+			return data[api.Replied](s.do("bob", "POST", path("/threads/%d/posts", created.ID), `{"message":`+quoted(text)+`}`).want(201))
 		}
 		if got := reply("oh DARN, it is"); got.Visibility != "visible" || s.postOf("oh gosh, it is") != got.ID {
 			t.Errorf("not replaced: %+v", got)
@@ -764,8 +764,8 @@ func TestAsAdministrator(t *testing.T) {
 			{"post.restore", func(a *rights.Actor) error { _, err := b.Posts.Restore(ctx, a, s.postOf("public held")); return err }},
 			{"thread.lock", func(a *rights.Actor) error { return b.Posts.Change(ctx, a, thread, posts.ThreadChange{Locked: &yes}) }},
 			{"thread.move", func(a *rights.Actor) error {
-				to := s.forum("members")
-				return b.Posts.Change(ctx, a, thread, posts.ThreadChange{Forum: &to})
+				forum := s.forum("members")
+				return b.Posts.Change(ctx, a, thread, posts.ThreadChange{Forum: &forum})
 			}},
 			{"report.create", func(a *rights.Actor) error {
 				_, err := b.Posts.Report(ctx, a, s.postOf("locked first"), "bad text")
@@ -825,12 +825,12 @@ func TestModeratorOfOneForum(t *testing.T) {
 		// There is a held post, a report and a log entry in both forums, and in one that alice
 		// does not see.
 		for _, slug := range []string{"public", "members", "staff"} {
-			as := "watched"
+			user := "watched"
 			if slug == "staff" {
 				must(t, b.Admin.SetModerated(ctx, ada, s.user("mod"), true))
-				as = "mod"
+				user = "mod"
 			}
-			s.do(as, "POST", path("/forums/%d/threads", s.forum(slug)), path(`{"title":"held in %s","message":"held message in %s"}`, slug, slug)).want(201)
+			s.do(user, "POST", path("/forums/%d/threads", s.forum(slug)), path(`{"title":"held in %s","message":"held message in %s"}`, slug, slug)).want(201)
 		}
 		for _, title := range []string{"Public thread", "Members thread", "Staff thread"} {
 			post := s.number("SELECT first_post_id FROM board_threads WHERE title = ?", title)
@@ -876,18 +876,18 @@ func TestModeratorOfOneForum(t *testing.T) {
 			post := s.number("SELECT post_id FROM board_reports WHERE forum_id = ?", id)
 			refused(t, "closing in "+f.slug, b.Admin.CloseReports(ctx, alice, post, ""), f.status, "")
 		}
-		for _, as := range []string{"", "bob"} {
-			_, _, err := b.Admin.Reports(ctx, s.actor(as), 0, 0, 50)
-			refused(t, "reports as "+as, err, 403, "")
-			_, _, err = b.Admin.Log(ctx, s.actor(as), admin.LogQuery{Limit: 50})
-			refused(t, "log as "+as, err, 403, "")
-			_, err2 := b.Admin.QueueForums(ctx, s.actor(as))
+		for _, user := range []string{"", "bob"} {
+			_, _, err := b.Admin.Reports(ctx, s.actor(user), 0, 0, 50)
+			refused(t, "reports as "+user, err, 403, "")
+			_, _, err = b.Admin.Log(ctx, s.actor(user), admin.LogQuery{Limit: 50})
+			refused(t, "log as "+user, err, 403, "")
+			_, err2 := b.Admin.QueueForums(ctx, s.actor(user))
 			must(t, err2)
 		}
 
 		// Reports move with their thread, and can be closed there.
-		to := s.forum("members")
-		must(t, b.Posts.Change(ctx, ada, s.threadOf("Public thread"), posts.ThreadChange{Forum: &to}))
+		forum := s.forum("members")
+		must(t, b.Posts.Change(ctx, ada, s.threadOf("Public thread"), posts.ThreadChange{Forum: &forum}))
 		if reports, _, err = b.Admin.Reports(ctx, alice, 0, 0, 50); err != nil || len(reports) != 2 {
 			t.Errorf("after the move: %+v %v", reports, err)
 		}
@@ -954,42 +954,42 @@ func TestSettleChangedPost(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, mod, watched := t.Context(), s.actor("mod"), s.actor("watched")
-		made := data[api.Created](s.do("watched", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"Held title","message":"held text"}`).want(201))
+		held := data[api.Created](s.do("watched", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"Held title","message":"held text"}`).want(201))
 		item := func() admin.QueueItem {
 			t.Helper()
-			items, _, err := s.service.Admin.QueuePage(ctx, mod, 0, made.PostID-1, 1)
+			items, _, err := s.service.Admin.QueuePage(ctx, mod, 0, held.PostID-1, 1)
 			must(t, err)
-			if len(items) != 1 || items[0].Post.ID != made.PostID {
+			if len(items) != 1 || items[0].Post.ID != held.PostID {
 				t.Fatalf("%+v", items)
 			}
 			return items[0]
 		}
 		settle := func(seen string) admin.AllSettled {
 			t.Helper()
-			n, err := s.service.Admin.SettleAll(ctx, mod, []int64{made.PostID}, true, "", map[int64]string{made.PostID: seen})
+			n, err := s.service.Admin.SettleAll(ctx, mod, []int64{held.PostID}, true, "", map[int64]string{held.PostID: seen})
 			must(t, err)
 			return n
 		}
-		post := path("/threads/%d/posts/%d", made.ID, made.PostID)
+		post := path("/threads/%d/posts/%d", held.ID, held.PostID)
 		tag := s.do("mod", "GET", post, "").want(200).header.Get("ETag")
-		for what, change := range map[string]func(){
+		for name, change := range map[string]func(){
 			"text":  func() { s.do("watched", "PATCH", post, `{"message":"held spam"}`).want(200) },
-			"title": func() { s.do("watched", "PATCH", path("/threads/%d", made.ID), `{"title":"Held spam"}`).want(200) },
+			"title": func() { s.do("watched", "PATCH", path("/threads/%d", held.ID), `{"title":"Held spam"}`).want(200) },
 			"files": func() {
-				_, err := s.service.Posts.Attach(ctx, watched, made.ID, made.PostID, "spam.txt", strings.NewReader("spam"))
+				_, err := s.service.Posts.Attach(ctx, watched, held.ID, held.PostID, "spam.txt", strings.NewReader("spam"))
 				must(t, err)
 			},
 		} {
 			seen := item().Version
 			if change(); settle(seen) != (admin.AllSettled{Changed: 1}) {
-				t.Errorf("approved with another %s", what)
+				t.Errorf("approved with another %s", name)
 			}
 		}
 		if files := item().Files; len(files) != 1 || files[0].Name != "spam.txt" {
 			t.Errorf("the queue shows %+v", files)
 		}
-		for _, do := range []string{"approve", "reject"} {
-			r := s.request("mod", "POST", path("/moderation/queue/%d/%s", made.PostID, do), "")
+		for _, action := range []string{"approve", "reject"} {
+			r := s.request("mod", "POST", path("/moderation/queue/%d/%s", held.PostID, action), "")
 			r.Header.Set("If-Match", tag)
 			s.send(r).want(412, "precondition_failed")
 		}
@@ -1007,22 +1007,22 @@ func TestLog(t *testing.T) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, b := t.Context(), s.service
 		for i := range 7 {
-			as := "mod"
+			user := "mod"
 			if i%2 == 0 {
-				as = "admin"
+				user = "admin"
 			}
-			s.do(as, "PATCH", path("/threads/%d", s.threadOf("Public thread")), path(`{"isLocked":%v}`, i%2 == 0)).want(200)
-			s.do(as, "PATCH", path("/threads/%d", s.threadOf("Members thread")), path(`{"isSticky":%v}`, i%2 == 0)).want(200)
+			s.do(user, "PATCH", path("/threads/%d", s.threadOf("Public thread")), path(`{"isLocked":%v}`, i%2 == 0)).want(200)
+			s.do(user, "PATCH", path("/threads/%d", s.threadOf("Members thread")), path(`{"isSticky":%v}`, i%2 == 0)).want(200)
 		}
 		for q, want := range map[admin.LogQuery]int{
 			{}: 14, {Actor: "ADMIN"}: 8, {Action: "thread.lock"}: 7, {Forum: s.forum("members")}: 7, {Actor: "mod", Action: "thread.stick"}: 3,
 			{Actor: "mod", Action: "thread.stick", Forum: s.forum("public")}: 0, {Actor: "nobody"}: 0,
 		} {
-			for _, as := range []string{"admin", "mod"} {
+			for _, user := range []string{"admin", "mod"} {
 				seen, last, before := 0, int64(1)<<62, int64(0)
 				for {
 					q.Before, q.Limit = before, 3
-					list, next, err := b.Admin.Log(ctx, s.actor(as), q)
+					list, next, err := b.Admin.Log(ctx, s.actor(user), q)
 					must(t, err)
 					for _, e := range list {
 						if e.ID >= last || e.Detail == "" || e.ActorName == "" || e.Thread == 0 {
@@ -1036,7 +1036,7 @@ func TestLog(t *testing.T) {
 					}
 				}
 				if seen != want {
-					t.Errorf("%s %+v: %d entries, want %d", as, q, seen, want)
+					t.Errorf("%s %+v: %d entries, want %d", user, q, seen, want)
 				}
 			}
 		}

@@ -36,14 +36,14 @@ func TestContract(t *testing.T) {
 			t.Errorf("forums of the guest: %s", got)
 		}
 
-		made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", public), `{"title":"  Größe: Łódź & Co  ","message":"Hello *world*","subscribe":true}`).want(201))
-		if made.Slug != "grosse-lodz-co" || made.Visibility != "visible" {
-			t.Errorf("created: %+v", made)
+		resp := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", public), `{"title":"  Größe: Łódź & Co  ","message":"Hello *world*","subscribe":true}`).want(201))
+		if resp.Slug != "grosse-lodz-co" || resp.Visibility != "visible" {
+			t.Errorf("created: %+v", resp)
 		}
 		s.clock.advance(time.Minute)
-		a := s.do("bob", "POST", path("/threads/%d/posts", made.ID), `{"message":"A reply"}`).want(201)
+		a := s.do("bob", "POST", path("/threads/%d/posts", resp.ID), `{"message":"A reply"}`).want(201)
 		reply := data[api.Replied](a)
-		if want := path("https://forum.example.com/api/v1/threads/%d/posts/%d", made.ID, reply.ID); a.header.Get("Location") != want {
+		if want := path("https://forum.example.com/api/v1/threads/%d/posts/%d", resp.ID, reply.ID); a.header.Get("Location") != want {
 			t.Errorf("location %q, want %q", a.header.Get("Location"), want)
 		}
 		for header, want := range map[string]string{"Content-Type": api.JsonType, "X-Content-Type-Options": "nosniff", "Cache-Control": "no-store", "Vary": "Authorization"} {
@@ -52,27 +52,27 @@ func TestContract(t *testing.T) {
 			}
 		}
 
-		thread := data[content.ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "").want(200))
+		thread := data[content.ThreadInfo](s.do("alice", "GET", path("/threads/%d", resp.ID), "").want(200))
 		if thread.ReplyCount != 1 || thread.LastPostID != reply.ID || thread.LastPosterUsername != "bob" || !*thread.IsSubscribed || !*thread.Unread {
 			t.Errorf("thread: %+v", thread)
 		}
-		s.do("alice", "POST", path("/threads/%d/read", made.ID), path(`{"postId":%d}`, reply.ID)).want(200)
-		if thread = data[content.ThreadInfo](s.do("alice", "GET", path("/threads/%d", made.ID), "")); *thread.Unread {
+		s.do("alice", "POST", path("/threads/%d/read", resp.ID), path(`{"postId":%d}`, reply.ID)).want(200)
+		if thread = data[content.ThreadInfo](s.do("alice", "GET", path("/threads/%d", resp.ID), "")); *thread.Unread {
 			t.Error("a read thread is unread")
 		}
-		if thread = data[content.ThreadInfo](s.do("", "GET", path("/threads/%d", made.ID), "")); thread.IsSubscribed != nil || thread.Unread != nil {
+		if thread = data[content.ThreadInfo](s.do("", "GET", path("/threads/%d", resp.ID), "")); thread.IsSubscribed != nil || thread.Unread != nil {
 			t.Errorf("the guest's thread: %+v", thread)
 		}
 		if notifications := data[[]api.NotificationInfo](s.do("alice", "GET", "/notifications", "").want(200)); len(notifications) != 1 || notifications[0].PostID != reply.ID {
 			t.Errorf("notifications: %+v", notifications)
 		}
 
-		list := data[[]content.PostInfo](s.do("", "GET", path("/threads/%d/posts", made.ID), "").want(200))
+		list := data[[]content.PostInfo](s.do("", "GET", path("/threads/%d/posts", resp.ID), "").want(200))
 		if len(list) != 2 || list[0].Number != 1 || list[1].Number != 2 || list[0].MessageHTML != "<p>Hello <em>world</em></p>\n" {
 			t.Errorf("posts: %+v", list)
 		}
 
-		edit := path("/threads/%d/posts/%d", made.ID, reply.ID)
+		edit := path("/threads/%d/posts/%d", resp.ID, reply.ID)
 		same := data[api.Edited](s.do("bob", "PATCH", edit, `{"message":"  A reply "}`).want(200))
 		if same.Changed {
 			t.Error("the same text counts as a change")
@@ -226,18 +226,18 @@ func TestParallelReplies(t *testing.T) {
 		var mu sync.Mutex
 		statuses := make(map[string]map[int]int)
 		for i := range writers {
-			as := []string{"mod", "alice"}[i%2]
+			user := []string{"mod", "alice"}[i%2]
 			wait.Go(func() {
 				w := httptest.NewRecorder()
 				r := httptest.NewRequest("POST", path("%s/threads/%d/posts", kernel.Mount, thread), strings.NewReader(fmt.Sprintf(`{"message":"parallel %d"}`, i)))
-				r.Header.Set("Authorization", "Bearer "+s.tokens[as])
+				r.Header.Set("Authorization", "Bearer "+s.tokens[user])
 				s.ServeHTTP(w, r)
 				mu.Lock()
 				defer mu.Unlock()
-				if statuses[as] == nil {
-					statuses[as] = make(map[int]int)
+				if statuses[user] == nil {
+					statuses[user] = make(map[int]int)
 				}
-				statuses[as][w.Code]++
+				statuses[user][w.Code]++
 			})
 		}
 		wait.Wait()
@@ -263,7 +263,7 @@ func TestFlood(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
 		thread := path("/threads/%d/posts", s.threadOf("Public thread"))
-		reply := func(as string, i int) *answer { return s.do(as, "POST", thread, path(`{"message":"flood %d"}`, i)) }
+		reply := func(user string, i int) *answer { return s.do(user, "POST", thread, path(`{"message":"flood %d"}`, i)) }
 		for i := range 5 {
 			reply("alice", i).want(201)
 		}
@@ -290,10 +290,10 @@ func TestFloodOfForum(t *testing.T) {
 		s.exec("UPDATE board_forums SET flood_seconds = 600 WHERE slug IN ('members', 'tickets')")
 		slow, other := path("/threads/%d/posts", s.threadOf("Members thread")), path("/threads/%d/posts", s.threadOf("Alice ticket"))
 		usual := path("/threads/%d/posts", s.threadOf("Public thread"))
-		sent := 0
+		count := 0
 		reply := func(thread string) *answer {
-			sent++
-			return s.do("alice", "POST", thread, path(`{"message":"flood %d"}`, sent))
+			count++
+			return s.do("alice", "POST", thread, path(`{"message":"flood %d"}`, count))
 		}
 		for range 5 {
 			reply(slow).want(201)
@@ -348,8 +348,8 @@ func TestIdempotency(t *testing.T) {
 			return s.send(r)
 		}
 		first := send(`{"title":"Once only","message":"A message"}`, "k1").want(201)
-		if again := send(`{"title":"Once only","message":"A message"}`, "k1").want(201); again.body != first.body {
-			t.Errorf("replayed %s, want %s", again.body, first.body)
+		if second := send(`{"title":"Once only","message":"A message"}`, "k1").want(201); second.body != first.body {
+			t.Errorf("replayed %s, want %s", second.body, first.body)
 		}
 		send(`{"title":"Another","message":"A message"}`, "k1").want(422, "validation_failed", "idempotency_mismatch")
 		send(`{"title":"Another","message":"A message"}`, strings.Repeat("k", 65)).want(400, "bad_request")
@@ -492,11 +492,11 @@ func TestWordFilters(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('darn', 'd***', 'replace'), ('casino', '', 'hold')")
-		made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"The Darn title","message":"A DARN message"}`).want(201))
-		if made.Slug != "the-d-title" || made.Visibility != "visible" {
-			t.Errorf("created %+v", made)
+		resp := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"The Darn title","message":"A DARN message"}`).want(201))
+		if resp.Slug != "the-d-title" || resp.Visibility != "visible" {
+			t.Errorf("created %+v", resp)
 		}
-		p := data[content.PostInfo](s.do("alice", "GET", path("/threads/%d/posts/%d", made.ID, made.PostID), "").want(200))
+		p := data[content.PostInfo](s.do("alice", "GET", path("/threads/%d/posts/%d", resp.ID, resp.PostID), "").want(200))
 		if p.Message != "A d*** message" || p.MessageHTML != "<p>A d*** message</p>\n" {
 			t.Errorf("post %+v", p)
 		}

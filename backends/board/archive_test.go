@@ -13,15 +13,15 @@ import (
 )
 
 // spammed seeds a thread with runs of deleted posts between visible ones.
-func (s *site) spammed(title string, at time.Time, runs ...int) (thread int64) {
+func (s *site) spammed(title string, date time.Time, runs ...int) (thread int64) {
 	s.t.Helper()
 	var b strings.Builder
-	b.WriteString(path(`{"threads":[{"forum":"public","title":%q,"posts":[{"author":"alice","message":"first","at":%q}`, title, at.Format(time.RFC3339)))
+	b.WriteString(path(`{"threads":[{"forum":"public","title":%q,"posts":[{"author":"alice","message":"first","at":%q}`, title, date.Format(time.RFC3339)))
 	for n, run := range runs {
 		for i := range run {
-			b.WriteString(path(`,{"author":"bob","message":"spam %d %d","at":%q,"visibility":"deleted"}`, n, i, at.Format(time.RFC3339)))
+			b.WriteString(path(`,{"author":"bob","message":"spam %d %d","at":%q,"visibility":"deleted"}`, n, i, date.Format(time.RFC3339)))
 		}
-		b.WriteString(path(`,{"author":"alice","message":"after %d","at":%q}`, n, at.Format(time.RFC3339)))
+		b.WriteString(path(`,{"author":"alice","message":"after %d","at":%q}`, n, date.Format(time.RFC3339)))
 	}
 	b.WriteString("]}]}")
 	if _, err := s.service.Seed(s.t.Context(), strings.NewReader(b.String()), seed.Options{}); err != nil {

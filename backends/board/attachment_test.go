@@ -19,9 +19,9 @@ import (
 )
 
 // upload sends a file as a member.
-func (s *site) upload(as, posts, name, content string) *answer {
+func (s *site) upload(user, posts, name, content string) *answer {
 	s.t.Helper()
-	r := s.request(as, "POST", posts+"/attachments?name="+url.QueryEscape(name), content)
+	r := s.request(user, "POST", posts+"/attachments?name="+url.QueryEscape(name), content)
 	r.Header.Set("Content-Type", "application/octet-stream")
 	return s.send(r)
 }
@@ -123,13 +123,13 @@ func TestAttachments(t *testing.T) {
 func (s *site) sweep(hours, found int) {
 	s.t.Helper()
 	if folder := s.service.kernel.Options.Attachments; folder != "" { // the times of files are those of the system
-		at := time.Now().Add(-time.Duration(hours) * 61 * time.Minute)
+		modTime := time.Now().Add(-time.Duration(hours) * 61 * time.Minute)
 		list, err := filepath.Glob(filepath.Join(folder, "*", "*"))
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		for _, file := range list {
-			if err := os.Chtimes(file, at, at); err != nil {
+			if err := os.Chtimes(file, modTime, modTime); err != nil {
 				s.t.Error(err)
 			}
 		}
@@ -151,8 +151,8 @@ func TestAttachmentQuota(t *testing.T) {
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('member_mib', '1')")
 		posts := path("/threads/%d/posts/%d", s.threadOf("Public thread"), s.postOf("public first"))
 		content := func(letter string) string { return strings.Repeat(letter, 600<<10) }
-		one := data[api.AttachmentInfo](s.upload("alice", posts, "one.txt", content("1")).want(201))
-		s.do("alice", "DELETE", path("%s/attachments/%d", posts, one.ID), "").want(204)
+		first := data[api.AttachmentInfo](s.upload("alice", posts, "one.txt", content("1")).want(201))
+		s.do("alice", "DELETE", path("%s/attachments/%d", posts, first.ID), "").want(204)
 		s.upload("alice", posts, "two.txt", content("2")).want(422, "validation_failed", "total")
 		s.upload("mod", path("/threads/%d/posts/%d", s.threadOf("Staff thread"), s.postOf("staff first")), "two.txt", content("2")).want(201)
 		if list := data[[]api.AttachmentInfo](s.do("", "GET", posts+"/attachments", "").want(200)); len(list) != 0 {
@@ -194,15 +194,15 @@ func TestAttachmentRights(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := editable(newSite(t, db, kernel.Options{NoFlood: true}))
-		file := func(as, title, message string) (posts string, id int64) {
+		file := func(user, title, message string) (posts string, id int64) {
 			posts = path("/threads/%d/posts/%d", s.threadOf(title), s.postOf(message))
-			return posts, data[api.AttachmentInfo](s.upload(as, posts, "a.txt", "text of "+message).want(201)).ID
+			return posts, data[api.AttachmentInfo](s.upload(user, posts, "a.txt", "text of "+message).want(201)).ID
 		}
 		public, publicID := file("alice", "Public thread", "public first")
 		members, membersID := file("alice", "Members thread", "members first")
 		held, heldID := file("bob", "Public thread", "public held")
 		_, staffID := file("mod", "Staff thread", "staff first")
-		gone, goneID := file("mod", "Public thread", "public deleted")
+		gonePost, goneID := file("mod", "Public thread", "public deleted")
 		for _, test := range []struct {
 			as, posts string
 			id        int64
@@ -215,8 +215,8 @@ func TestAttachmentRights(t *testing.T) {
 			{"alice", held, heldID, 404},
 			{"bob", held, heldID, 200},
 			{"mod", held, heldID, 200},
-			{"bob", gone, goneID, 404},
-			{"mod", gone, goneID, 200},
+			{"bob", gonePost, goneID, 404},
+			{"mod", gonePost, goneID, 200},
 		} {
 			s.do(test.as, "GET", path("/attachments/%d", test.id), "").want(test.status)
 			s.do(test.as, "GET", test.posts+"/attachments", "").want(test.status)

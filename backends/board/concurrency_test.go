@@ -95,8 +95,8 @@ func TestIdempotencyInParallel(t *testing.T) {
 			t.Error("another request of that key was taken")
 		}
 		s.clock.advance(posts.IdempotencyTTL + time.Minute)
-		if again, err := s.service.Posts.Reply(t.Context(), bob, thread, posts.NewReply{Message: "a day later"}, posts.Once{Key: "key", Hash: "other"}); err != nil || again.Post == got[0].Post {
-			t.Errorf("a day later: %+v %v", again, err)
+		if reply, err := s.service.Posts.Reply(t.Context(), bob, thread, posts.NewReply{Message: "a day later"}, posts.Once{Key: "key", Hash: "other"}); err != nil || reply.Post == got[0].Post {
+			t.Errorf("a day later: %+v %v", reply, err)
 		}
 		s.exact()
 	})

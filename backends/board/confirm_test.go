@@ -11,12 +11,12 @@ import (
 )
 
 // member returns the state and the mail address of a member.
-func (s *site) member(name string) (state, email, asked string, confirmed bool) {
+func (s *site) member(name string) (state, email, pending string, confirmed bool) {
 	s.t.Helper()
 	must(s.t, s.service.kernel.Read(s.t.Context(), func(c store.Conn) error {
-		return c.Row("SELECT state, email, email_asked, email_confirmed FROM board_users WHERE username = ?", name).Scan(&state, &email, &asked, &confirmed)
+		return c.Row("SELECT state, email, email_asked, email_confirmed FROM board_users WHERE username = ?", name).Scan(&state, &email, &pending, &confirmed)
 	}))
-	return state, email, asked, confirmed
+	return state, email, pending, confirmed
 }
 
 // TestConfirmJoin checks the states of a member who registers with a mail address, for each way in which the board
@@ -54,8 +54,8 @@ func TestConfirmJoin(t *testing.T) {
 			set("confirm_mail", test.confirm)
 			email := test.name + "@example.com"
 			done := join(test.name, email)
-			if state, at, asked, confirmed := s.member(test.name); state != test.before || at != "" || asked != email || confirmed {
-				t.Errorf("%s: %s %s %s %v", test.name, state, at, asked, confirmed)
+			if state, current, pending, confirmed := s.member(test.name); state != test.before || current != "" || pending != email || confirmed {
+				t.Errorf("%s: %s %s %s %v", test.name, state, current, pending, confirmed)
 			}
 			if done.Asked != true || done.Closed != (test.before == "unconfirmed") || (done.Cookie == "") != (test.before == "awaiting") {
 				t.Errorf("%s: %+v", test.name, done)
@@ -72,8 +72,8 @@ func TestConfirmJoin(t *testing.T) {
 			if err != nil || l.Email != email || l.Joined != (test.before == "unconfirmed") || l.Awaits != (l.Joined && test.after == "awaiting") {
 				t.Errorf("%s: %+v %v", test.name, l, err)
 			}
-			if state, at, asked, confirmed := s.member(test.name); state != test.after || at != email || asked != "" || !confirmed {
-				t.Errorf("%s: %s %s %s %v", test.name, state, at, asked, confirmed)
+			if state, current, pending, confirmed := s.member(test.name); state != test.after || current != email || pending != "" || !confirmed {
+				t.Errorf("%s: %s %s %s %v", test.name, state, current, pending, confirmed)
 			}
 			if eventsAbout(test.name) != 1 {
 				t.Errorf("%s: %d webhook events after the confirmation, want 1", test.name, eventsAbout(test.name))
@@ -217,8 +217,8 @@ func TestConfirmAPI(t *testing.T) {
 		secret := s.mailed()["email alice@Example.com"].Link.Secret
 		_, err := s.service.Accounts.ConfirmEmail(t.Context(), secret)
 		must(t, err)
-		if _, email, asked, confirmed := s.member("alice"); email != "alice@Example.com" || asked != "" || !confirmed {
-			t.Errorf("%s %s %v", email, asked, confirmed)
+		if _, email, pending, confirmed := s.member("alice"); email != "alice@Example.com" || pending != "" || !confirmed {
+			t.Errorf("%s %s %v", email, pending, confirmed)
 		}
 		s.service.kernel.Options.Mails = nil
 		s.do("alice", "POST", "/email-confirmation", "").want(403, "forbidden", "no_mail")

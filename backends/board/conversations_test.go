@@ -13,10 +13,10 @@ import (
 )
 
 // talk starts a conversation of alice with others, without flood limits.
-func (s *site) talk(title string, with ...string) int64 {
+func (s *site) talk(title string, recipients ...string) int64 {
 	s.t.Helper()
 	id, err := s.service.Conversations.Start(s.t.Context(), s.actor("alice"), conversations.NewConversation{
-		Recipients: with, Title: title, Message: "the **first** message",
+		Recipients: recipients, Title: title, Message: "the **first** message",
 	}, posts.Once{})
 	must(s.t, err)
 	return id
@@ -112,9 +112,9 @@ func TestConversationsRefuse(t *testing.T) {
 			refused(t, name+" replies", all.Reply(ctx, s.actor(name), id, "let me in", posts.Once{}), 404, "")
 			refused(t, name+" leaves", all.Leave(ctx, s.actor(name), id), 404, "")
 		}
-		start := func(as, to, message string) error {
-			_, err := all.Start(ctx, s.actor(as), conversations.NewConversation{
-				Recipients: strings.Split(to, ","), Title: "A title", Message: message,
+		start := func(user, recipients, message string) error {
+			_, err := all.Start(ctx, s.actor(user), conversations.NewConversation{
+				Recipients: strings.Split(recipients, ","), Title: "A title", Message: message,
 			}, posts.Once{})
 			return err
 		}

@@ -53,7 +53,7 @@ func TestDigestHour(t *testing.T) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		s.exec("UPDATE board_users SET email_confirmed = 1, email = 'alice@example.com', time_zone = 'Europe/Vienna' WHERE username = 'alice'")
 		alice := s.actor("alice")
-		at := func(text string) time.Time {
+		parseTime := func(text string) time.Time {
 			t.Helper()
 			moment, err := time.Parse(time.RFC3339, text)
 			if err != nil {
@@ -61,7 +61,7 @@ func TestDigestHour(t *testing.T) {
 			}
 			return moment
 		}
-		clock := at("2026-03-02T12:00:00Z") // a Monday
+		clock := parseTime("2026-03-02T12:00:00Z") // a Monday
 		s.service.kernel.Now = func() time.Time { return clock }
 		due := func() string {
 			t.Helper()
@@ -75,7 +75,7 @@ func TestDigestHour(t *testing.T) {
 			}
 			return m
 		}
-		sent := func(mode string) {
+		send := func(mode string) {
 			t.Helper()
 			m := claim(mode)
 			if m == nil || len(m.Threads) != 1 || m.Threads[0].Posts[0].At.Location().String() != "Europe/Vienna" {
@@ -118,34 +118,34 @@ func TestDigestHour(t *testing.T) {
 		if list, err := s.service.Mails.DueMail(t.Context(), 10); err != nil || len(list) != 0 {
 			t.Errorf("%v, %v", list, err)
 		}
-		clock = at("2026-03-04T06:00:01Z")
-		sent("weekly")
+		clock = parseTime("2026-03-04T06:00:01Z")
+		send("weekly")
 
 		// The clocks change on March 29, from +01:00 to +02:00.
 		follow("daily")
-		clock = at("2026-03-28T12:00:00Z")
+		clock = parseTime("2026-03-28T12:00:00Z")
 		reply()
-		clock = at("2026-03-29T06:00:01Z") // an hour late, this once
-		sent("daily")
+		clock = parseTime("2026-03-29T06:00:01Z") // an hour late, this once
+		send("daily")
 		reply()
 		if got := due(); got != "2026-03-30T05:00:00Z" {
 			t.Errorf("in summer the daily digest is due at %s", got)
 		}
-		clock = at("2026-03-30T05:00:01Z")
-		sent("daily")
+		clock = parseTime("2026-03-30T05:00:01Z")
+		send("daily")
 
 		// They change back on October 25.
-		clock = at("2026-10-24T12:00:00Z")
+		clock = parseTime("2026-10-24T12:00:00Z")
 		reply()
-		clock = at("2026-10-25T05:00:01Z")
+		clock = parseTime("2026-10-25T05:00:01Z")
 		if m := claim("daily"); m != nil {
 			t.Errorf("the digest is sent an hour early: %+v", m)
 		}
 		if got := due(); got != "2026-10-25T06:00:00Z" {
 			t.Errorf("put off to %s", got)
 		}
-		clock = at("2026-10-25T06:00:01Z")
-		sent("daily")
+		clock = parseTime("2026-10-25T06:00:01Z")
+		send("daily")
 		reply()
 		if got := due(); got != "2026-10-26T06:00:00Z" {
 			t.Errorf("in winter the daily digest is due at %s", got)

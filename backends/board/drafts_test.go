@@ -22,9 +22,9 @@ func TestDrafts(t *testing.T) {
 			s.clock.advance(time.Second)
 			must(t, all.Save(ctx, bob, d))
 		}
-		of := func(name string, at drafts.Place) string {
+		draft := func(name string, place drafts.Place) string {
 			t.Helper()
-			d, err := all.Of(ctx, s.actor(name), at)
+			d, err := all.Of(ctx, s.actor(name), place)
 			must(t, err)
 			if d == nil {
 				return ""
@@ -36,13 +36,13 @@ func TestDrafts(t *testing.T) {
 		save(drafts.Draft{Place: drafts.Place{Kind: drafts.Thread, ID: s.forum("public")}, Title: "A title", Prefix: 1, Tags: " cats, dogs "})
 		save(drafts.Draft{Place: drafts.Place{Kind: drafts.Message}, Recipients: "alice", Title: "Hello", Message: "you"})
 		save(drafts.Draft{Place: drafts.Place{Kind: drafts.Reply, ID: s.threadOf("Staff thread")}, Message: "not for me"})
-		if got := of("bob", reply); got != "||second" {
+		if got := draft("bob", reply); got != "||second" {
 			t.Errorf("the draft is %q", got)
 		}
-		if got := of("bob", drafts.Place{Kind: drafts.Thread, ID: s.forum("public")}); got != "A title||cats, dogs" {
+		if got := draft("bob", drafts.Place{Kind: drafts.Thread, ID: s.forum("public")}); got != "A title||cats, dogs" {
 			t.Errorf("the draft of a thread is %q", got)
 		}
-		if got := of("alice", reply); got != "" {
+		if got := draft("alice", reply); got != "" {
 			t.Errorf("another member reads %q", got)
 		}
 		list, err := all.List(ctx, bob)
@@ -66,15 +66,15 @@ func TestDrafts(t *testing.T) {
 			t.Errorf("%d drafts are left, want 1", n)
 		}
 
-		most := s.actor("bob").Settings().MaxMessage
-		refused(t, "a very long draft", all.Save(ctx, bob, drafts.Draft{Place: reply, Message: strings.Repeat("ä", int(2*most+1))}), 422, "too_long")
+		limit := s.actor("bob").Settings().MaxMessage
+		refused(t, "a very long draft", all.Save(ctx, bob, drafts.Draft{Place: reply, Message: strings.Repeat("ä", int(2*limit+1))}), 422, "too_long")
 		refused(t, "very many tags", all.Save(ctx, bob, drafts.Draft{Place: reply, Message: "text", Tags: strings.Repeat("x", 1001)}), 422, "too_long")
-		save(drafts.Draft{Place: reply, Message: strings.Repeat("ä", int(2*most))})
+		save(drafts.Draft{Place: reply, Message: strings.Repeat("ä", int(2*limit))})
 		for n := range drafts.MaxEach - 2 {
 			save(drafts.Draft{Place: drafts.Place{Kind: drafts.Message, ID: int64(n + 1)}, Message: "one of many"})
 		}
 		refused(t, "one too many", all.Save(ctx, bob, drafts.Draft{Place: drafts.Place{Kind: drafts.Message, ID: 999}, Message: "too many"}), 409, "")
-		save(drafts.Draft{Place: reply, Message: "instead"}) // as one of them
+		save(drafts.Draft{Place: reply, Message: "instead"}) // replaces one of them
 
 		s.clock.advance(drafts.Keep - time.Second)
 		must(t, purged(s))

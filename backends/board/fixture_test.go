@@ -85,7 +85,7 @@ func newSite(t *testing.T, db *store.DB, options kernel.Options) *site {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	made, err := s.service.Seed(t.Context(), file, seed.Options{})
+	tokens, err := s.service.Seed(t.Context(), file, seed.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func newSite(t *testing.T, db *store.DB, options kernel.Options) *site {
 		t.Fatal(err)
 	}
 	s.tokens = make(map[string]string)
-	for _, token := range made {
+	for _, token := range tokens {
 		s.tokens[token.Name] = token.Token
 	}
 	s.api = s.service.API()
@@ -148,22 +148,22 @@ func (s *site) serve(w http.ResponseWriter, r *http.Request) error {
 	return s.api.Serve(w, r, a)
 }
 
-// do sends a request as a member, or as the guest if the name is empty.
-func (s *site) do(as, method, path, body string) *answer {
+// do sends a request as a member, or as the guest if user is empty.
+func (s *site) do(user, method, path, body string) *answer {
 	s.t.Helper()
-	return s.send(s.request(as, method, path, body))
+	return s.send(s.request(user, method, path, body))
 }
 
-func (s *site) request(as, method, path, body string) *http.Request {
-	var from io.Reader
+func (s *site) request(user, method, path, body string) *http.Request {
+	var reader io.Reader
 	if body != "" {
-		from = strings.NewReader(body)
+		reader = strings.NewReader(body)
 	}
-	r := httptest.NewRequest(method, kernel.Mount+path, from)
-	if as != "" {
-		token := s.tokens[as]
+	r := httptest.NewRequest(method, kernel.Mount+path, reader)
+	if user != "" {
+		token := s.tokens[user]
 		if token == "" {
-			token = as
+			token = user
 		}
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -280,7 +280,7 @@ func (s *site) exact() {
 // counted fails if a counter differs from what it counts. Unlike exact it allows for posts that have left a thread.
 func (s *site) counted() {
 	s.t.Helper()
-	for what, query := range map[string]string{
+	for name, query := range map[string]string{
 		"reply_count of threads": `SELECT count(*) FROM board_threads t WHERE t.reply_count <>
 			(SELECT count(*) FROM board_posts p WHERE p.thread_id = t.id AND p.visibility = 0 AND p.number > 1)`,
 		"last post of threads": `SELECT count(*) FROM board_threads t WHERE t.visibility = 0 AND t.last_post_id <>
@@ -300,7 +300,7 @@ func (s *site) counted() {
 		"forums of posts":     `SELECT count(*) FROM board_post_ids i JOIN board_threads t ON t.id = i.thread_id WHERE i.forum_id <> t.forum_id`,
 	} {
 		if n := s.number(query); n != 0 {
-			s.t.Errorf("%s: %d are wrong", what, n)
+			s.t.Errorf("%s: %d are wrong", name, n)
 		}
 	}
 }

@@ -20,14 +20,14 @@ func TestTitleHeld(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := editable(newSite(t, db, kernel.Options{NoFlood: true}))
 		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('casino', '', 'hold'), ('darn', '', 'replace'), ('grow', '" + strings.Repeat("x", 100) + "', 'replace')")
-		start := func(as, title string) (thread string) {
+		start := func(user, title string) (thread string) {
 			t.Helper()
-			made := data[api.Created](s.do(as, "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"`+title+`","message":"About `+title+path(" %d", s.number("SELECT count(*) FROM board_posts"))+`"}`).want(201))
-			return path("/threads/%d", made.ID)
+			created := data[api.Created](s.do(user, "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"`+title+`","message":"About `+title+path(" %d", s.number("SELECT count(*) FROM board_posts"))+`"}`).want(201))
+			return path("/threads/%d", created.ID)
 		}
-		title := func(as, thread, title string) *answer {
+		title := func(user, thread, title string) *answer {
 			t.Helper()
-			return s.do(as, "PATCH", thread, path(`{"title":%q}`, title))
+			return s.do(user, "PATCH", thread, path(`{"title":%q}`, title))
 		}
 		for _, test := range []struct {
 			as, title string
@@ -135,11 +135,11 @@ func TestEditedLinks(t *testing.T) {
 			status int
 		}{{"newbie", 404}, {"alice", 200}} {
 			post := data[api.Replied](s.do(test.as, "POST", path("/threads/%d/posts", s.threadOf("Public thread")), `{"message":"Hello to all"}`).want(201))
-			at := path("/threads/%d/posts/%d", post.ThreadID, post.ID)
-			s.do(test.as, "PATCH", at, `{"message":"http://a.b http://c.d"}`).want(200)
-			s.do("", "GET", at, "").want(200)
-			s.do(test.as, "PATCH", at, `{"message":"http://a.b http://c.d http://e.f"}`).want(200)
-			s.do("", "GET", at, "").want(test.status)
+			target := path("/threads/%d/posts/%d", post.ThreadID, post.ID)
+			s.do(test.as, "PATCH", target, `{"message":"http://a.b http://c.d"}`).want(200)
+			s.do("", "GET", target, "").want(200)
+			s.do(test.as, "PATCH", target, `{"message":"http://a.b http://c.d http://e.f"}`).want(200)
+			s.do("", "GET", target, "").want(test.status)
 			s.exact()
 		}
 	})
@@ -152,8 +152,8 @@ func TestSubscribeByPosting(t *testing.T) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		post := func() (subscribed int64) {
 			t.Helper()
-			made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"A title","message":"A message","subscribe":true}`).want(201))
-			s.do("alice", "POST", path("/threads/%d/posts", s.threadOf("Public thread")), path(`{"message":"Answer %d","subscribe":true}`, made.ID)).want(201)
+			created := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"A title","message":"A message","subscribe":true}`).want(201))
+			s.do("alice", "POST", path("/threads/%d/posts", s.threadOf("Public thread")), path(`{"message":"Answer %d","subscribe":true}`, created.ID)).want(201)
 			return s.number("SELECT count(*) FROM board_subscriptions WHERE user_id = ?", s.user("alice"))
 		}
 		s.exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) VALUES (?, ?, 0, ?)", s.forum("public"), s.group("registered"), int64(rights.ForumSubscribe))
@@ -174,23 +174,23 @@ func TestNotifiedOnce(t *testing.T) {
 		s := editable(newSite(t, db, kernel.Options{NoFlood: true}))
 		s.exec("INSERT INTO board_word_filters (pattern, replacement, action) VALUES ('casino', '', 'hold')")
 		s.exec("UPDATE board_users SET email_confirmed = 1, email = username || '@example.com'")
-		wantNotified := func(as string, post, want int64) {
+		wantNotified := func(user string, post, want int64) {
 			t.Helper()
-			if n := s.number("SELECT count(*) FROM board_notifications n JOIN board_users u ON u.id = n.user_id WHERE u.username = ? AND n.post_id = ?", as, post); n != want {
-				t.Errorf("%s is notified %d times of post %d, want %d", as, n, post, want)
+			if n := s.number("SELECT count(*) FROM board_notifications n JOIN board_users u ON u.id = n.user_id WHERE u.username = ? AND n.post_id = ?", user, post); n != want {
+				t.Errorf("%s is notified %d times of post %d, want %d", user, n, post, want)
 			}
 		}
 		approve := func(post int64) {
 			t.Helper()
 			s.do("mod", "POST", path("/moderation/queue/%d/approve", post), "").want(200)
 		}
-		follow := func(as string, thread int64) {
+		follow := func(user string, thread int64) {
 			t.Helper()
-			s.do(as, "PUT", path("/threads/%d/subscription", thread), `{"mode":"instant"}`).want(200)
+			s.do(user, "PUT", path("/threads/%d/subscription", thread), `{"mode":"instant"}`).want(200)
 		}
-		reply := func(as string, thread int64, message string) int64 {
+		reply := func(user string, thread int64, message string) int64 {
 			t.Helper()
-			return data[api.Replied](s.do(as, "POST", path("/threads/%d/posts", thread), `{"message":"`+message+`"}`).want(201)).ID
+			return data[api.Replied](s.do(user, "POST", path("/threads/%d/posts", thread), `{"message":"`+message+`"}`).want(201)).ID
 		}
 		// An edit held the post.
 		thread := s.threadOf("Public thread")
@@ -224,9 +224,9 @@ func TestNotifiedOnce(t *testing.T) {
 			t.Errorf("%+v", list)
 		}
 		approve(first)
-		for as, want := range map[string][]int64{"alice": {0, 1, 0}, "bob": {0, 1, 1}, "mod": {0, 0, 1}} {
+		for user, want := range map[string][]int64{"alice": {0, 1, 0}, "bob": {0, 1, 1}, "mod": {0, 0, 1}} {
 			for i, p := range []int64{first, inside, second} {
-				wantNotified(as, p, want[i])
+				wantNotified(user, p, want[i])
 			}
 		}
 		wantNotified("bob", post, 1)
@@ -238,10 +238,10 @@ func TestNotifiedOnce(t *testing.T) {
 
 		// The thread was held from the beginning.
 		must(t, s.service.Following.SubscribeForum(t.Context(), s.actor("bob"), s.forum("held"), "instant"))
-		made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("held")), `{"title":"Held","message":"Held message"}`).want(201))
-		wantNotified("bob", made.PostID, 0)
-		approve(made.PostID)
-		wantNotified("bob", made.PostID, 1)
+		created := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum("held")), `{"title":"Held","message":"Held message"}`).want(201))
+		wantNotified("bob", created.PostID, 0)
+		approve(created.PostID)
+		wantNotified("bob", created.PostID, 1)
 		s.exact()
 	})
 }

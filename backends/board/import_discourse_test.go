@@ -24,7 +24,7 @@ var discourseLines = []string{
 	`left out: file 2 "passwd.txt": its content is not in the folder`,
 }
 
-// TestImportDiscourse imports what only Discourse has, and the same again.
+// TestImportDiscourse imports what only Discourse has, and checks that importing the same again adds no posts.
 func TestImportDiscourse(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -42,18 +42,18 @@ func TestImportDiscourse(t *testing.T) {
 			" map[file:1 member:1 polls:1 posts of other kinds:2]"; got != want {
 			t.Errorf("done and left out %s, want %s", got, want)
 		}
-		here := func(kind string, there int64) int64 {
-			return s.number("SELECT COALESCE(max(new_id), 0) FROM board_moved WHERE program = 'discourse' AND kind = ? AND old_id = ?", kind, there)
+		idOf := func(kind string, oldID int64) int64 {
+			return s.number("SELECT COALESCE(max(new_id), 0) FROM board_moved WHERE program = 'discourse' AND kind = ? AND old_id = ?", kind, oldID)
 		}
-		hello := here("thread", 20)
+		hello := idOf("thread", 20)
 		if n := s.number("SELECT count(*) FROM board_thread_tags g JOIN board_tags t ON t.id = g.tag_id WHERE t.name IN ('garden', 'help-wanted') AND g.thread_id = ?", hello); n != 2 || s.number("SELECT count(*) FROM board_tags WHERE name LIKE 'secret%'") != 0 {
 			t.Errorf("the thread has %d tags", n)
 		}
-		edited := data[content.PostInfo](s.do("", "GET", path("/threads/%d/posts/%d", hello, here("post", 11)), "").want(200))
+		edited := data[content.PostInfo](s.do("", "GET", path("/threads/%d/posts/%d", hello, idOf("post", 11)), "").want(200))
 		if edited.EditReason == nil || *edited.EditReason != "typo" || !strings.HasSuffix(edited.Message, "and gone :smile:") {
 			t.Errorf("edited %+v", edited)
 		}
-		together := data[content.ThreadInfo](s.do("", "GET", path("/threads/%d", here("thread", 29)), "").want(200))
+		together := data[content.ThreadInfo](s.do("", "GET", path("/threads/%d", idOf("thread", 29)), "").want(200))
 		if !together.IsLocked || together.AuthorUsername != "Ann" {
 			t.Errorf("thread %+v", together)
 		}
@@ -62,19 +62,19 @@ func TestImportDiscourse(t *testing.T) {
 			if err := s.service.Posts.Read(t.Context(), func(c store.Conn) (err error) {
 				got, err = content.MovedPostByNumber(c, "discourse", 20, number)
 				return err
-			}); err != nil || got != here("post", want) {
+			}); err != nil || got != idOf("post", want) {
 				t.Errorf("post %d of the thread is %d, %v", number, got, err)
 			}
 		}
-		if n := here(content.MovedSum, content.MovedSumID("2732f12a8f18d27cf0fa78ef41091bfa1ccec9ce", false)); n == 0 || n != here("file", 1) {
+		if n := idOf(content.MovedSum, content.MovedSumID("2732f12a8f18d27cf0fa78ef41091bfa1ccec9ce", false)); n == 0 || n != idOf("file", 1) {
 			t.Errorf("the sum of the file leads to %d", n)
 		}
 		if got := s.talks("Bert"); got != "A question (Ann, Bert): Ann: secret of <strong>two</strong>, Bert: answer" {
 			t.Errorf("Bert has %s", got)
 		}
-		again, err := s.service.Import(t.Context(), options)
+		second, err := s.service.Import(t.Context(), options)
 		if err != nil || s.number("SELECT count(*) FROM board_moved WHERE kind = 'post'") != 11 {
-			t.Errorf("imported twice: %v, %v", again, err)
+			t.Errorf("imported twice: %v, %v", second, err)
 		}
 	})
 }

@@ -30,11 +30,11 @@ func TestImportFlarum(t *testing.T) {
 		if report.LeftOut["private discussions and posts"] != 2 || report.LeftOut["files"] != 1 {
 			t.Errorf("left out are %v", report.LeftOut)
 		}
-		here := func(kind string, there int64) int64 {
-			return s.number("SELECT COALESCE(max(new_id), 0) FROM board_moved WHERE program = 'flarum' AND kind = ? AND old_id = ?", kind, there)
+		idOf := func(kind string, oldID int64) int64 {
+			return s.number("SELECT COALESCE(max(new_id), 0) FROM board_moved WHERE program = 'flarum' AND kind = ? AND old_id = ?", kind, oldID)
 		}
-		hello := data[content.ThreadInfo](s.do("", "GET", path("/threads/%d", here("thread", 20)), "").want(200))
-		if hello.Title != `Hello "world"` || !hello.IsSticky || hello.IsLocked || hello.ReplyCount != 2 || hello.ForumID != here("forum", 2) {
+		hello := data[content.ThreadInfo](s.do("", "GET", path("/threads/%d", idOf("thread", 20)), "").want(200))
+		if hello.Title != `Hello "world"` || !hello.IsSticky || hello.IsLocked || hello.ReplyCount != 2 || hello.ForumID != idOf("forum", 2) {
 			t.Errorf("thread %+v", hello)
 		}
 		s.pictured("Ann")
@@ -50,7 +50,7 @@ func TestImportFlarum(t *testing.T) {
 		}; !slices.Equal(list, want) {
 			t.Errorf("the posts are %q, want %q", list, want)
 		}
-		for what, test := range map[string]struct {
+		for label, test := range map[string]struct {
 			query string
 			want  int64
 		}{
@@ -59,19 +59,19 @@ func TestImportFlarum(t *testing.T) {
 			"parents": {"SELECT count(*) FROM board_post_ids p JOIN board_forums f ON f.id = p.forum_id JOIN board_forums up ON up.id = f.parent_id WHERE up.slug LIKE 'general%' AND p.id = ?", 1},
 			"tags":    {"SELECT count(*) FROM board_thread_tags l JOIN board_tags t ON t.id = l.tag_id JOIN board_post_ids p ON p.thread_id = l.thread_id WHERE t.name = 'Question' AND p.id = ?", 1},
 		} {
-			if n := s.number(test.query, here("post", 11)); n != test.want {
-				t.Errorf("the post has %d %s", n, what)
+			if n := s.number(test.query, idOf("post", 11)); n != test.want {
+				t.Errorf("the post has %d %s", n, label)
 			}
 		}
 		for _, test := range []struct{ thread, guest, member int64 }{
 			{21, 404, 404}, {22, 404, 404}, {23, 404, 404}, {24, 404, 200}, {25, 200, 200}, {26, 404, 404}, {27, 404, 404},
 		} {
-			at := path("/threads/%d", here("thread", test.thread))
-			if guest, member := s.do("", "GET", at, "").status, s.do("alice", "GET", at, "").status; int64(guest) != test.guest || int64(member) != test.member {
+			target := path("/threads/%d", idOf("thread", test.thread))
+			if guest, member := s.do("", "GET", target, "").status, s.do("alice", "GET", target, "").status; int64(guest) != test.guest || int64(member) != test.member {
 				t.Errorf("thread %d: guests %d, members %d", test.thread, guest, member)
 			}
 		}
-		s.do("alice", "POST", path("/forums/%d/threads", here("forum", 3)), `{"title":"Not allowed","message":"not here"}`).want(403)
+		s.do("alice", "POST", path("/forums/%d/threads", idOf("forum", 3)), `{"title":"Not allowed","message":"not here"}`).want(403)
 		for name, want := range map[string]string{"Ann": "active", "Spammer": "banned", "Sleeper": "awaiting"} {
 			if state, _, _, _ := s.member(name); state != want {
 				t.Errorf("%s is %s, want %s", name, state, want)

@@ -72,11 +72,11 @@ func TestImportOthers(t *testing.T) {
 				if got := lines(report); !slices.Equal(got, test.lines) {
 					t.Errorf("the report is\n%s", strings.Join(got, "\n"))
 				}
-				here := func(kind string, there int64) int64 {
+				idOf := func(kind string, oldID int64) int64 {
 					return s.number("SELECT COALESCE(max(new_id), 0) FROM board_moved WHERE program = ? AND kind = ? AND old_id = ?",
-						program, kind, there)
+						program, kind, oldID)
 				}
-				hello := data[content.ThreadInfo](s.do("", "GET", path("/threads/%d", here("thread", 20)), "").want(200))
+				hello := data[content.ThreadInfo](s.do("", "GET", path("/threads/%d", idOf("thread", 20)), "").want(200))
 				if hello.Title != `Hello "world"` || !hello.IsSticky || hello.IsLocked || hello.ViewCount != 42 || hello.ReplyCount != 2 {
 					t.Errorf("thread %+v", hello)
 				}
@@ -95,13 +95,13 @@ func TestImportOthers(t *testing.T) {
 						break
 					}
 				}
-				if n := s.number("SELECT count(*) FROM board_attachments WHERE removed_at IS NULL AND post_id = ?", here("post", 11)); n != 1 {
+				if n := s.number("SELECT count(*) FROM board_attachments WHERE removed_at IS NULL AND post_id = ?", idOf("post", 11)); n != 1 {
 					t.Errorf("the post has %d files", n)
 				}
 				s.pictured("Ann")
 				seen := ""
 				for _, hidden := range test.hidden {
-					thread := here("thread", hidden)
+					thread := idOf("thread", hidden)
 					if thread == 0 {
 						t.Errorf("thread %d was not imported", hidden)
 					}
@@ -113,7 +113,7 @@ func TestImportOthers(t *testing.T) {
 				if seen != test.members {
 					t.Errorf("members see the threads %q, want %q", seen, test.members)
 				}
-				s.do("alice", "POST", path("/forums/%d/threads", here("forum", 3)), `{"title":"Not allowed","message":"not here"}`).want(403)
+				s.do("alice", "POST", path("/forums/%d/threads", idOf("forum", 3)), `{"title":"Not allowed","message":"not here"}`).want(403)
 				for name, want := range map[string]string{"Ann": "active", "Spammer": "banned", "Sleeper": "awaiting"} {
 					if state, _, _, _ := s.member(name); state != want {
 						t.Errorf("%s is %s, want %s", name, state, want)

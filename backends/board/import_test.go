@@ -32,9 +32,9 @@ func (s *site) imports(ctx context.Context, o moving.Options) (*moving.Report, e
 }
 
 // here returns the id in the board of something that was imported.
-func (s *site) here(kind string, there int64) int64 {
+func (s *site) here(kind string, oldID int64) int64 {
 	return s.number("SELECT COALESCE(max(new_id), 0) FROM board_moved WHERE program = 'phpbb' AND kind = ? AND old_id = ?",
-		kind, there)
+		kind, oldID)
 }
 
 // talks returns the private conversations of a member with their messages.
@@ -119,7 +119,7 @@ func TestImportPHPBB(t *testing.T) {
 		}
 
 		type texts map[string]string // by title: the posts that guests see, with their authors
-		for there, want := range map[int64]texts{
+		for oldID, want := range map[int64]texts{
 			2: {
 				`Hello "world"`:              "Ann: Hello **everybody**,\\\nsee https://example.com/a_b & :)|Ann_Bob: > **Ann:**\n>\n> Hello\n\nHi \\*you\\* \\[1\\]|Passer & by: a guest writes \\[b\\]so\\[/b\\]|Gone: of somebody whose account is gone",
 				"Files":                      "Ann: ![dot.png](<attachment:dot.png>)|Ann_Bob: Old **style** :D http://example.com/?a=1&b=2\n\n1. one\n1. two \\<3",
@@ -129,7 +129,7 @@ func TestImportPHPBB(t *testing.T) {
 			4: {},
 		} {
 			got := texts{}
-			for _, thread := range data[[]content.ThreadInfo](s.do("", "GET", path("/forums/%d/threads", s.here("forum", there)), "").want(200)) {
+			for _, thread := range data[[]content.ThreadInfo](s.do("", "GET", path("/forums/%d/threads", s.here("forum", oldID)), "").want(200)) {
 				var list []string
 				for _, p := range data[[]content.PostInfo](s.do("", "GET", path("/threads/%d/posts", thread.ID), "").want(200)) {
 					list = append(list, p.AuthorUsername+": "+p.Message)
@@ -137,7 +137,7 @@ func TestImportPHPBB(t *testing.T) {
 				got[thread.Title] = strings.Join(list, "|")
 			}
 			if fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("forum %d has\n%q, want\n%q", there, got, want)
+				t.Errorf("forum %d has\n%q, want\n%q", oldID, got, want)
 			}
 		}
 		hello := data[content.ThreadInfo](s.do("", "GET", path("/threads/%d", s.here("thread", 2)), "").want(200))
@@ -191,9 +191,9 @@ func TestImportPHPBB(t *testing.T) {
 			}
 		}
 
-		again, err := s.imports(t.Context(), moving.Options{})
-		if err != nil || fmt.Sprint(lines(again)) != `[left out: thread 9 "Empty": it has no posts left out: conversation 4 "": none of its members has an account]` || s.number("SELECT count(*) FROM board_moved WHERE kind = 'post'") != 12 {
-			t.Errorf("imported twice: %v %v", lines(again), err)
+		second, err := s.imports(t.Context(), moving.Options{})
+		if err != nil || fmt.Sprint(lines(second)) != `[left out: thread 9 "Empty": it has no posts left out: conversation 4 "": none of its members has an account]` || s.number("SELECT count(*) FROM board_moved WHERE kind = 'post'") != 12 {
+			t.Errorf("imported twice: %v %v", lines(second), err)
 		}
 		s.exact()
 	})
@@ -261,7 +261,7 @@ func TestImportResumes(t *testing.T) {
 	dump := writeForum(t, *importPosts)
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
-		begin := time.Now()
+		start := time.Now()
 		for _, part := range []string{"members", "posts"} {
 			ctx, cancel := context.WithCancel(t.Context())
 			_, err := s.imports(ctx, moving.Options{Dump: dump, Progress: func(name string, _ int64) {
@@ -280,7 +280,7 @@ func TestImportResumes(t *testing.T) {
 		if err != nil || len(report.Lines) != 0 {
 			t.Fatal(err, lines(report))
 		}
-		seconds := time.Since(begin).Seconds()
+		seconds := time.Since(start).Seconds()
 		t.Logf("%d posts, %.0f a second with three runs", *importPosts, float64(*importPosts)/seconds)
 		for kind, want := range map[string]int{"post": *importPosts, "thread": (*importPosts + 9) / 10, "member": *importPosts/100 + 1} {
 			if n := s.number("SELECT count(*) FROM board_moved WHERE kind = ?", kind); n != int64(want) {
@@ -301,7 +301,7 @@ func TestImportRefuses(t *testing.T) {
 	if err := os.WriteFile(other, []byte("CREATE TABLE x_topics (id int);INSERT INTO x_topics VALUES (1);"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for what, test := range map[string]struct {
+	for name, test := range map[string]struct {
 		options moving.Options
 		want    string
 	}{
@@ -310,7 +310,7 @@ func TestImportRefuses(t *testing.T) {
 		"no file":         {moving.Options{From: "phpbb", Dump: other + "x"}, "no such file"},
 	} {
 		if _, err := s.service.Import(t.Context(), test.options); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -34,8 +34,8 @@ func (s *site) mailed() map[string]*mails.Mailing {
 	ctx, all := s.t.Context(), make(map[string]*mails.Mailing)
 	due, err := s.service.Mails.DueMail(ctx, 100)
 	must(s.t, err)
-	for _, to := range due {
-		m, err := s.service.Mails.ClaimMail(ctx, to)
+	for _, recipient := range due {
+		m, err := s.service.Mails.ClaimMail(ctx, recipient)
 		must(s.t, err)
 		if m.Email != "" {
 			all[m.Mode+" "+m.Email] = m
@@ -143,8 +143,8 @@ func TestResetOnce(t *testing.T) {
 	})
 }
 
-// TestLinksExpire checks that a link is void after its hour and after every other change of what it leads to, and is
-// not mailed any more then.
+// TestLinksExpire checks that a link is void after its hour and after every other change of what it leads to, and that
+// a void link is no longer mailed.
 func TestLinksExpire(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -155,7 +155,7 @@ func TestLinksExpire(t *testing.T) {
 			s.clock.advance(3 * time.Hour) // so that the limits do not apply
 			return s.resetLink()
 		}
-		for what, end := range map[string]func(){
+		for name, end := range map[string]func(){
 			"time": func() { s.clock.advance(time.Hour) },
 			"own password": func() {
 				a, _, err := b.Accounts.Resume(ctx, s.signIn("bob", "correct horse"))
@@ -176,7 +176,7 @@ func TestLinksExpire(t *testing.T) {
 		} {
 			secret := next()
 			end()
-			refused(t, what, use(secret), 410, "")
+			refused(t, name, use(secret), 410, "")
 		}
 		secret := next()
 		s.clock.advance(time.Hour - time.Microsecond)
@@ -186,8 +186,8 @@ func TestLinksExpire(t *testing.T) {
 		must(t, b.Accounts.AskReset(ctx, "bob@example.com", clientAddress))
 		s.clock.advance(time.Hour)
 		must(t, b.Accounts.AskReset(ctx, "awaiting@example.com", clientAddress))
-		if sent := s.mailed(); len(sent) != 0 {
-			t.Errorf("%v", sent)
+		if got := s.mailed(); len(got) != 0 {
+			t.Errorf("%v", got)
 		}
 		if _, err := b.Purge(ctx); err != nil {
 			t.Fatal(err)
@@ -211,21 +211,21 @@ func TestLinkMailedAgain(t *testing.T) {
 		ctx, b := t.Context(), s.service
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')") // links must also work while the board is offline
 		must(t, b.Accounts.AskReset(ctx, "bob@example.com", clientAddress))
-		to := mails.Recipient{User: s.user("bob"), Mode: accounts.LinkReset}
+		recipient := mails.Recipient{User: s.user("bob"), Mode: accounts.LinkReset}
 		s.exec("INSERT INTO board_mails (user_id, mode, source, thread_id, first_post_id, last_post_id, due_at, created_at) VALUES (?, 'daily', 'thread', 1, 1, 1, 1, 1)", s.user("alice"))
-		if due, err := b.Mails.DueMail(ctx, 1); err != nil || len(due) != 1 || due[0] != to { // first, although others have waited longer
+		if due, err := b.Mails.DueMail(ctx, 1); err != nil || len(due) != 1 || due[0] != recipient { // first, although others have waited longer
 			t.Errorf("%v %v", due, err)
 		}
-		first, err := b.Mails.ClaimMail(ctx, to)
+		first, err := b.Mails.ClaimMail(ctx, recipient)
 		must(t, err)
-		if other, err := b.Mails.ClaimMail(ctx, to); err != nil || other != nil {
+		if other, err := b.Mails.ClaimMail(ctx, recipient); err != nil || other != nil {
 			t.Errorf("it is sent twice: %+v %v", other, err)
 		}
-		if again, err := b.Mails.MailFailed(ctx, first); err != nil || !again {
-			t.Fatal(again, err)
+		if retry, err := b.Mails.MailFailed(ctx, first); err != nil || !retry {
+			t.Fatal(retry, err)
 		}
 		s.clock.advance(time.Minute)
-		second, err := b.Mails.ClaimMail(ctx, to)
+		second, err := b.Mails.ClaimMail(ctx, recipient)
 		must(t, err)
 		if second.Key == first.Key || !second.Link.Ends.Equal(first.Link.Ends) {
 			t.Errorf("%+v, before %+v", second, first)
@@ -241,9 +241,9 @@ func TestResetRevealsNoAddress(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newLinkSite(t, db)
 		s.service.kernel.Options.Address = func(r *http.Request) string { return r.Header.Get("X-Test-Address") }
-		ask := func(as, email, address string) *answer {
+		ask := func(user, email, address string) *answer {
 			t.Helper()
-			r := s.request(as, "POST", "/password-reset", `{"email":`+quoted(email)+`}`)
+			r := s.request(user, "POST", "/password-reset", `{"email":`+quoted(email)+`}`)
 			r.Header.Set("X-Test-Address", address)
 			return s.send(r)
 		}
@@ -261,8 +261,8 @@ func TestResetRevealsNoAddress(t *testing.T) {
 			}
 			ask("", "other."+email, address).want(429, "rate_limited")
 		}
-		if sent := s.mailed(); len(sent) != 1 || sent["reset bob@Example.com"] == nil {
-			t.Errorf("%v", sent)
+		if got := s.mailed(); len(got) != 1 || got["reset bob@Example.com"] == nil {
+			t.Errorf("%v", got)
 		}
 		s.clock.advance(time.Hour)
 		ask("", "bob@example.com", "192.0.2.9").want(204)
@@ -289,10 +289,10 @@ func TestLinksOfNetwork(t *testing.T) {
 		}
 		for _, network := range []string{"192.0.2.%d", "2001:db8:0:%x::/64"} {
 			client := 0
-			for asked := int64(0); asked < accounts.LinksFrom.Max; client++ {
+			for count := int64(0); count < accounts.LinksFrom.Max; client++ {
 				for range 10 {
 					must(t, ask(path(network, client)))
-					asked++
+					count++
 				}
 				for range accounts.LinksFrom.Max {
 					refused(t, "of a client", ask(path(network, client)), 429, "")
@@ -322,22 +322,22 @@ func TestChangeEmail(t *testing.T) {
 		refused(t, "form", ask("new", "correct horse"), 422, "form")
 		refused(t, "same", ask("BOB@example.com", "correct horse"), 422, "same")
 		refused(t, "guest", b.Accounts.AskEmail(ctx, &rights.Actor{}, "new@example.com", "correct horse", clientAddress), 404, "")
-		if sent := s.mailed(); len(sent) != 0 {
-			t.Errorf("%v", sent)
+		if got := s.mailed(); len(got) != 0 {
+			t.Errorf("%v", got)
 		}
 
 		reset := s.resetLink()
 		must(t, ask("alice@example.com", "correct horse")) // another member has this address
-		if sent := s.mailed(); len(sent) != 1 || sent["notice bob@Example.com"] == nil || sent["notice bob@Example.com"].Link.Secret != "" {
-			t.Errorf("%v", sent)
+		if got := s.mailed(); len(got) != 1 || got["notice bob@Example.com"] == nil || got["notice bob@Example.com"].Link.Secret != "" {
+			t.Errorf("%v", got)
 		}
 		must(t, ask("new@example.com", "correct horse"))
 		must(t, ask("newer@example.com", "correct horse"))
-		sent := s.mailed()
-		if len(sent) != 2 || sent["notice bob@Example.com"] == nil || sent["email newer@example.com"] == nil {
-			t.Fatalf("%v", sent)
+		got := s.mailed()
+		if len(got) != 2 || got["notice bob@Example.com"] == nil || got["email newer@example.com"] == nil {
+			t.Fatalf("%v", got)
 		}
-		secret := sent["email newer@example.com"].Link.Secret
+		secret := got["email newer@example.com"].Link.Secret
 		if m, err := b.Accounts.MailAddress(ctx, bob); err != nil || m != (accounts.MailAddress{Now: "bob@Example.com", Confirmed: true, Asked: "newer@example.com"}) {
 			t.Errorf("it changed before the link was opened: %+v %v", m, err)
 		}
@@ -377,12 +377,12 @@ func TestChangeEmail(t *testing.T) {
 		alice, _, err := b.Accounts.Resume(ctx, s.signIn("alice", "correct horse"))
 		must(t, err)
 		must(t, b.Accounts.AskEmail(ctx, alice, "ALICE@example.com", "correct horse", "198.51.100.1"))
-		if sent := s.mailed(); len(sent) != 1 || sent["email ALICE@example.com"] == nil {
-			t.Errorf("%v", sent)
+		if got := s.mailed(); len(got) != 1 || got["email ALICE@example.com"] == nil {
+			t.Errorf("%v", got)
 		}
 		must(t, b.Accounts.AskEmail(ctx, alice, "else@example.com", "correct horse", "198.51.100.1"))
-		if sent := s.mailed(); len(sent) != 2 || sent["notice alice@Example.com"] == nil || sent["email else@example.com"] == nil {
-			t.Errorf("%v", sent)
+		if got := s.mailed(); len(got) != 2 || got["notice alice@Example.com"] == nil || got["email else@example.com"] == nil {
+			t.Errorf("%v", got)
 		}
 		b.kernel.Options.Mails = nil
 		refused(t, "no mails", ask("spam@example.com", "correct horse"), 403, "no_mail")
@@ -401,15 +401,15 @@ func TestMailsOfMember(t *testing.T) {
 		for i := range accounts.LinksOf.Max - 1 {
 			must(t, s.service.Accounts.AskEmail(ctx, bob, path("stranger%d@example.com", i), "correct horse", path("2001:db8:%d::/64", i)))
 		}
-		again := func() error { return s.service.Accounts.AskEmailAgain(ctx, bob, "198.51.100.1") }
-		must(t, again())
-		refused(t, "again", again(), 429, "")
+		askAgain := func() error { return s.service.Accounts.AskEmailAgain(ctx, bob, "198.51.100.1") }
+		must(t, askAgain())
+		refused(t, "again", askAgain(), 429, "")
 		refused(t, "another", s.service.Accounts.AskEmail(ctx, bob, "other@example.com", "correct horse", "192.0.2.77"), 429, "")
 		alice, _, err := s.service.Accounts.Resume(ctx, s.signIn("alice", "correct horse"))
 		must(t, err)
 		must(t, s.service.Accounts.AskEmail(ctx, alice, "other@example.com", "correct horse", "192.0.2.77"))
 		s.clock.advance(24 * time.Hour)
-		must(t, again())
+		must(t, askAgain())
 	})
 }
 
@@ -428,8 +428,8 @@ func TestChangeEmailMeanwhile(t *testing.T) {
 		},
 			func() { s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'bob'", other) })
 		refused(t, "new password", err, 422, "wrong")
-		if sent := s.mailed(); len(sent) != 0 {
-			t.Errorf("%v", sent)
+		if got := s.mailed(); len(got) != 0 {
+			t.Errorf("%v", got)
 		}
 	})
 }

@@ -73,12 +73,12 @@ func BenchmarkThreadList(b *testing.B) {
 // TestThreadListAllocations checks that the number of allocations per listed thread is bounded.
 func TestThreadListAllocations(t *testing.T) {
 	list := threadLister(t)
-	const most = 400
+	const limit = 400
 	if n := testing.AllocsPerRun(100, func() {
 		if err := list(); err != nil {
 			t.Fatal(err)
 		}
-	}); n > most {
-		t.Errorf("a list of 25 threads allocates %.0f times, more than %d", n, most)
+	}); n > limit {
+		t.Errorf("a list of 25 threads allocates %.0f times, more than %d", n, limit)
 	}
 }

@@ -25,8 +25,8 @@ func (s *site) mails() map[string]*mails.Mailing {
 		s.t.Fatal(err)
 	}
 	list := make(map[string]*mails.Mailing)
-	for _, to := range due {
-		m, err := s.service.Mails.ClaimMail(s.t.Context(), to)
+	for _, recipient := range due {
+		m, err := s.service.Mails.ClaimMail(s.t.Context(), recipient)
 		if err != nil || m == nil {
 			s.t.Fatal(m, err)
 		}
@@ -57,16 +57,16 @@ func TestMail(t *testing.T) {
 			t.Helper()
 			s.do(name, "PUT", path("/threads/%d/subscription", thread), `{"mode":"`+mode+`"}`).want(200)
 		}
-		reply := func(as, message string) int64 {
+		reply := func(user, message string) int64 {
 			t.Helper()
-			return data[api.Replied](s.do(as, "POST", path("/threads/%d/posts", thread), `{"message":"`+message+`"}`).want(201)).ID
+			return data[api.Replied](s.do(user, "POST", path("/threads/%d/posts", thread), `{"message":"`+message+`"}`).want(201)).ID
 		}
 		follow("alice", "instant")
 		follow("newbie", "daily")
 		follow("admin", "weekly")
 		follow("mod", "none")
 		follow("watched", "instant") // has no address
-		one := reply("bob", "Some *news* for all")
+		first := reply("bob", "Some *news* for all")
 		reply("bob", "And more of it")
 		if len(s.mails()) != 0 {
 			t.Error("nothing is due yet")
@@ -74,7 +74,7 @@ func TestMail(t *testing.T) {
 		s.clock.advance(following.InstantDelay)
 		list := s.mails()
 		m := list["alice instant"]
-		if len(list) != 1 || m == nil || m.Email != "alice@example.com" || len(m.Threads) != 1 || m.Threads[0].Count != 2 || m.Threads[0].Posts[0].ID != one || m.Threads[0].Posts[0].Author != "bob" {
+		if len(list) != 1 || m == nil || m.Email != "alice@example.com" || len(m.Threads) != 1 || m.Threads[0].Count != 2 || m.Threads[0].Posts[0].ID != first || m.Threads[0].Posts[0].Author != "bob" {
 			t.Fatalf("%+v", list)
 		}
 		if len(s.mails()) != 0 {
@@ -90,7 +90,7 @@ func TestMail(t *testing.T) {
 		}
 
 		// Posts that were read, deleted, moved out of sight, or are no longer followed are not mailed.
-		for what, hide := range map[string]func(post int64){
+		for label, hide := range map[string]func(post int64){
 			"read": func(post int64) {
 				s.do("alice", "POST", path("/threads/%d/read", thread), path(`{"postId":%d}`, post)).want(200)
 			},
@@ -102,11 +102,11 @@ func TestMail(t *testing.T) {
 				s.exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) SELECT ?, id, 0, ? FROM board_groups WHERE name = 'registered'", s.forum("members"), int64(rights.ForumView))
 			},
 		} {
-			post := reply("bob", "News to be "+what)
+			post := reply("bob", "News to be "+label)
 			hide(post)
 			s.clock.advance(following.InstantDelay)
 			if list := s.mails(); len(list) != 0 {
-				t.Errorf("%s: %+v", what, list["alice instant"])
+				t.Errorf("%s: %+v", label, list["alice instant"])
 			}
 			s.exec("UPDATE board_users SET state = 'active' WHERE username = 'alice'")
 			s.exec("DELETE FROM board_forum_overrides WHERE forum_id = ? AND group_id = (SELECT id FROM board_groups WHERE name = 'registered')", s.forum("members"))
@@ -139,16 +139,16 @@ func TestMailOfForum(t *testing.T) {
 		if err := s.service.Following.SubscribeForum(ctx, alice, held, "instant"); err != nil {
 			t.Fatal(err)
 		}
-		if mode, may, err := s.service.Following.ForumSubscription(ctx, alice, held); mode != "instant" || !may || err != nil {
-			t.Error(mode, may, err)
+		if mode, ok, err := s.service.Following.ForumSubscription(ctx, alice, held); mode != "instant" || !ok || err != nil {
+			t.Error(mode, ok, err)
 		}
-		made := data[api.Created](s.do("bob", "POST", path("/forums/%d/threads", held), `{"title":"Held at first","message":"To be approved"}`).want(201))
+		created := data[api.Created](s.do("bob", "POST", path("/forums/%d/threads", held), `{"title":"Held at first","message":"To be approved"}`).want(201))
 		s.clock.advance(time.Minute)
 		if len(s.mails()) != 0 {
 			t.Error("followers are mailed about a held thread")
 		}
-		s.do("mod", "POST", path("/moderation/queue/%d/approve", made.PostID), "").want(200)
-		s.do("mod", "POST", path("/threads/%d/posts", made.ID), `{"message":"A reply is not a thread"}`).want(201)
+		s.do("mod", "POST", path("/moderation/queue/%d/approve", created.PostID), "").want(200)
+		s.do("mod", "POST", path("/threads/%d/posts", created.ID), `{"message":"A reply is not a thread"}`).want(201)
 		s.clock.advance(time.Minute)
 		m := s.mails()["alice instant"]
 		if m == nil || len(m.Threads) != 1 || m.Threads[0].Count != 1 || m.Threads[0].Title != "Held at first" {
@@ -190,10 +190,10 @@ func TestMailQueue(t *testing.T) {
 		posts := path("/threads/%d/posts", thread)
 		s.do("bob", "POST", posts, `{"message":"The first news"}`).want(201)
 		s.clock.advance(time.Minute)
-		to := mails.Recipient{User: s.actor("alice").ID(), Mode: "instant"}
+		recipient := mails.Recipient{User: s.actor("alice").ID(), Mode: "instant"}
 		claim := func() *mails.Mailing {
 			t.Helper()
-			m, err := s.service.Mails.ClaimMail(t.Context(), to)
+			m, err := s.service.Mails.ClaimMail(t.Context(), recipient)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -218,11 +218,11 @@ func TestMailQueue(t *testing.T) {
 			t.Fatalf("%+v", m)
 		}
 		for n := int64(1); ; n++ {
-			again, err := s.service.Mails.MailFailed(t.Context(), m)
-			if err != nil || again != (n < mails.MailAttempts) {
-				t.Fatal(n, again, err)
+			retry, err := s.service.Mails.MailFailed(t.Context(), m)
+			if err != nil || retry != (n < mails.MailAttempts) {
+				t.Fatal(n, retry, err)
 			}
-			if !again {
+			if !retry {
 				break
 			}
 			if claim() != nil {
@@ -241,7 +241,7 @@ func TestMailQueue(t *testing.T) {
 		s.do("bob", "POST", posts, `{"message":"The third news"}`).want(201)
 		s.exec("INSERT INTO board_settings (name, value) VALUES ('offline', '1')")
 		s.clock.advance(time.Minute)
-		m, err := s.service.Mails.ClaimMail(t.Context(), to)
+		m, err := s.service.Mails.ClaimMail(t.Context(), recipient)
 		if err == nil || m == nil {
 			t.Fatal(m, err)
 		}
@@ -433,7 +433,7 @@ func TestDigestOfForumAndThread(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		site := newDigest(t, db).site
-		for what, test := range map[string]struct {
+		for label, test := range map[string]struct {
 			change func(s digest, thread int64)
 			want   []string
 		}{
@@ -446,11 +446,11 @@ func TestDigestOfForumAndThread(t *testing.T) {
 				s.follow(thread, "none")
 			}, nil},
 			"moved": {func(s digest, thread int64) {
-				to := s.forum("members")
-				must(s.t, s.service.Posts.Change(s.t.Context(), s.actor("admin"), thread, posts.ThreadChange{Forum: &to}))
+				forum := s.forum("members")
+				must(s.t, s.service.Posts.Change(s.t.Context(), s.actor("admin"), thread, posts.ThreadChange{Forum: &forum}))
 			}, []string{"It starts", "A reply"}},
 		} {
-			t.Run(what, func(t *testing.T) {
+			t.Run(label, func(t *testing.T) {
 				part := *site
 				part.t = t
 				s := digest{&part}

@@ -24,11 +24,11 @@ func TestMarkdownCorpus(t *testing.T) {
 			if a.status == 422 {
 				continue
 			}
-			made := data[api.Created](a.want(201))
-			if strings.Trim(made.Slug, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-				t.Errorf("%d: slug %q", i, made.Slug)
+			created := data[api.Created](a.want(201))
+			if strings.Trim(created.Slug, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+				t.Errorf("%d: slug %q", i, created.Slug)
 			}
-			p := data[content.PostInfo](s.do("", "GET", path("/threads/%d/posts/%d", made.ID, made.PostID), "").want(200))
+			p := data[content.PostInfo](s.do("", "GET", path("/threads/%d/posts/%d", created.ID, created.PostID), "").want(200))
 			if testenv.Executable(p.MessageHTML) {
 				t.Errorf("%q renders %q", line, p.MessageHTML)
 			}

@@ -42,12 +42,12 @@ func TestHiddenLooksMissing(t *testing.T) {
 			thread, post := s.threadOf(kind.title), s.postOf(kind.message)
 			forum := s.forum(kind.forum)
 			hiddenPost := kind.title == "Public thread" && kind.message != "public first"
-			for _, as := range []string{"", "alice", "bob", "mod", "admin"} {
-				sees := slices.Contains(kind.sees, as)
+			for _, user := range []string{"", "alice", "bob", "mod", "admin"} {
+				sees := slices.Contains(kind.sees, user)
 				for _, r := range api.Routes() {
 					ofPost, ofThread, ofForum := strings.Contains(r.Path, "{postId}"), strings.Contains(r.Path, "{threadId}"), strings.Contains(r.Path, "{forumId}")
 					write := r.Method != "GET"
-					if sees && write || as == "" && !r.Guest {
+					if sees && write || user == "" && !r.Guest {
 						continue // the rights of actors who see it are tested elsewhere
 					}
 					if ofForum && kind.forum == "public" || ofForum && kind.forum == "tickets" {
@@ -68,31 +68,31 @@ func TestHiddenLooksMissing(t *testing.T) {
 						continue
 					}
 					requests++
-					got := s.do(as, r.Method, target, bodies[r.Body])
+					got := s.do(user, r.Method, target, bodies[r.Body])
 					hides := !sees && (ofPost || ofThread && !hiddenPost || ofForum)
 					if hides {
-						want := s.do(as, r.Method, absent, bodies[r.Body])
+						want := s.do(user, r.Method, absent, bodies[r.Body])
 						if got.status != 404 || got.body != want.body {
-							t.Errorf("%q %s %s: %d %s, want as for %s: %d %s", as, r.Method, target, got.status, got.body, absent, want.status, want.body)
+							t.Errorf("%q %s %s: %d %s, want as for %s: %d %s", user, r.Method, target, got.status, got.body, absent, want.status, want.body)
 						}
 					}
 					if !sees && r.Path != "/openapi.json" && strings.Contains(got.body, kind.secret) {
-						t.Errorf("%q %s %s tells of %q: %s", as, r.Method, target, kind.secret, got.body)
+						t.Errorf("%q %s %s tells of %q: %s", user, r.Method, target, kind.secret, got.body)
 					}
 					if sees && r.Method == "GET" && (r.Path == "/threads/{threadId}/posts/{postId}") && got.status != 200 {
-						t.Errorf("%q %s %s: %d %s", as, r.Method, target, got.status, got.body)
+						t.Errorf("%q %s %s: %d %s", user, r.Method, target, got.status, got.body)
 					}
 				}
 				// The list of forums reveals neither counts nor the last post of tickets.
-				for _, f := range data[[]content.ForumInfo](s.do(as, "GET", "/forums", "").want(200)) {
+				for _, f := range data[[]content.ForumInfo](s.do(user, "GET", "/forums", "").want(200)) {
 					if f.Slug != kind.forum {
 						continue
 					}
-					if kind.forum == "tickets" && as != "admin" && as != "mod" && (f.ThreadCount != 0 || f.PostCount != 0 || f.LastPostAt != nil) {
-						t.Errorf("%q learns of tickets: %+v", as, f)
+					if kind.forum == "tickets" && user != "admin" && user != "mod" && (f.ThreadCount != 0 || f.PostCount != 0 || f.LastPostAt != nil) {
+						t.Errorf("%q learns of tickets: %+v", user, f)
 					}
 					if strings.Contains(kind.forum, "staff") && !sees {
-						t.Errorf("%q sees the forum %s", as, f.Slug)
+						t.Errorf("%q sees the forum %s", user, f.Slug)
 					}
 				}
 			}
@@ -151,23 +151,23 @@ func TestRights(t *testing.T) {
 		Overrides:  map[[2]int64]rights.Override{{2, 1}: {Clear: rights.ForumView}, {3, 1}: {Set: rights.ReplyPost}, {2, 2}: {Clear: rights.ThreadPost}},
 		Moderators: []rights.Moderator{{Forum: 2, User: 7, Rights: rights.ThreadLock, Cascades: true}, {Forum: 2, Group: 2, Rights: rights.ThreadStick}},
 	}
-	one := a.Of(0, []int64{1})
-	if one.Forums[2].Visible || one.Forums[3].Visible || !one.Forums[1].Visible {
-		t.Errorf("a forum below one that is hidden is seen: %+v", one.Forums)
+	single := a.Of(0, []int64{1})
+	if single.Forums[2].Visible || single.Forums[3].Visible || !single.Forums[1].Visible {
+		t.Errorf("a forum below one that is hidden is seen: %+v", single.Forums)
 	}
-	both := a.Of(7, []int64{1, 2})
+	combined := a.Of(7, []int64{1, 2})
 	want := map[int64]rights.Mask{
 		1: rights.ForumView | rights.ThreadView | rights.ThreadPost,
 		2: rights.ForumView | rights.ThreadView | rights.ThreadLock | rights.ThreadStick,
 		3: rights.ForumView | rights.ThreadView | rights.ReplyPost | rights.ThreadLock,
 	}
 	for id, mask := range want {
-		if got := both.Forums[id].Mask; got != mask {
+		if got := combined.Forums[id].Mask; got != mask {
 			t.Errorf("forum %d: %b, want %b", id, got, mask)
 		}
 	}
-	if both.Forums[1].Restrict != 1 || both.EditWindow != 0 || one.EditWindow != 10 {
-		t.Errorf("restrict %b, edit windows %d and %d", both.Forums[1].Restrict, both.EditWindow, one.EditWindow)
+	if combined.Forums[1].Restrict != 1 || combined.EditWindow != 0 || single.EditWindow != 10 {
+		t.Errorf("restrict %b, edit windows %d and %d", combined.Forums[1].Restrict, combined.EditWindow, single.EditWindow)
 	}
 	if stale := a.Of(0, []int64{0, 1}); stale.EditWindow != 10 || stale.Forums[1].Restrict != 3 {
 		t.Errorf("beside a group that is deleted: restrict %b, edit window %d", stale.Forums[1].Restrict, stale.EditWindow)

@@ -16,10 +16,10 @@ func TestPostsOfMember(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
-		postsBy := func(as, member string, limit int) (messages []string) {
+		postsBy := func(reader, member string, limit int) (messages []string) {
 			t.Helper()
 			for after := int64(0); ; {
-				page, next, err := s.service.Search.By(t.Context(), s.actor(as), s.user(member), after, limit)
+				page, next, err := s.service.Search.By(t.Context(), s.actor(reader), s.user(member), after, limit)
 				must(t, err)
 				for _, f := range page {
 					messages = append(messages, f.Post.Message)
@@ -29,10 +29,10 @@ func TestPostsOfMember(t *testing.T) {
 				}
 			}
 		}
-		threadsBy := func(as, member string, limit int) (titles []string) {
+		threadsBy := func(reader, member string, limit int) (titles []string) {
 			t.Helper()
 			for after := ""; ; {
-				page, next, err := s.service.Posts.ThreadsBy(t.Context(), s.actor(as), s.user(member), after, limit)
+				page, next, err := s.service.Posts.ThreadsBy(t.Context(), s.actor(reader), s.user(member), after, limit)
 				must(t, err)
 				for _, f := range page {
 					titles = append(titles, f.Title)
@@ -42,27 +42,27 @@ func TestPostsOfMember(t *testing.T) {
 				}
 			}
 		}
-		for as, want := range map[string][]string{
+		for reader, want := range map[string][]string{
 			"":      {"public second"},
 			"alice": {"members second", "public second"},
 			"bob":   {"members second", "public second"}, // a profile shows no held or deleted posts
 			"mod":   {"members second", "public second"},
 		} {
-			if got := postsBy(as, "bob", 1); !slices.Equal(got, want) {
-				t.Errorf("%q sees posts %q of bob, not %q", as, got, want)
+			if got := postsBy(reader, "bob", 1); !slices.Equal(got, want) {
+				t.Errorf("%q sees posts %q of bob, not %q", reader, got, want)
 			}
 		}
-		for as, want := range map[string][]string{
+		for reader, want := range map[string][]string{
 			"":      {"Locked thread", "Public thread"},
 			"bob":   {"Members thread", "Locked thread", "Public thread"},
 			"alice": {"Alice ticket", "Members thread", "Locked thread", "Public thread"},
 		} {
-			got := threadsBy(as, "alice", 2)
+			got := threadsBy(reader, "alice", 2)
 			if !slices.Equal(got, want) {
-				t.Errorf("%q sees threads %q of alice, not %q", as, got, want)
+				t.Errorf("%q sees threads %q of alice, not %q", reader, got, want)
 			}
-			if len(postsBy(as, "alice", 3)) != len(want) {
-				t.Errorf("%q sees posts %q of alice", as, postsBy(as, "alice", 3))
+			if len(postsBy(reader, "alice", 3)) != len(want) {
+				t.Errorf("%q sees posts %q of alice", reader, postsBy(reader, "alice", 3))
 			}
 		}
 		if got := threadsBy("alice", "mod", 5); len(got) != 0 {
@@ -92,8 +92,8 @@ func TestSearchThread(t *testing.T) {
 			must(t, err)
 			return len(found)
 		}
-		if all, one, none := find(0), find(thread), find(hidden); all != 5 || one != 3 || none != 0 {
-			t.Errorf("found %d, in the thread %d, in a hidden one %d", all, one, none)
+		if all, single, none := find(0), find(thread), find(hidden); all != 5 || single != 3 || none != 0 {
+			t.Errorf("found %d, in the thread %d, in a hidden one %d", all, single, none)
 		}
 	})
 }

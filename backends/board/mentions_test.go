@@ -25,17 +25,17 @@ func (s *site) notificationKinds(name string) (kinds []string) {
 }
 
 // wantNotificationKinds fails unless a member has notifications of these kinds.
-func (s *site) wantNotificationKinds(what, name string, want ...string) {
+func (s *site) wantNotificationKinds(label, name string, want ...string) {
 	s.t.Helper()
 	if got := s.notificationKinds(name); !slices.Equal(got, want) {
-		s.t.Errorf("%s: %s is notified of %v, want %v", what, name, got, want)
+		s.t.Errorf("%s: %s is notified of %v, want %v", label, name, got, want)
 	}
 }
 
 // write replies in a thread and returns the id of the post.
-func (s *site) write(as, title, message string) int64 {
+func (s *site) write(user, title, message string) int64 {
 	s.t.Helper()
-	done, err := s.service.Posts.Reply(s.t.Context(), s.actor(as), s.threadOf(title), posts.NewReply{Message: message}, posts.Once{})
+	done, err := s.service.Posts.Reply(s.t.Context(), s.actor(user), s.threadOf(title), posts.NewReply{Message: message}, posts.Once{})
 	must(s.t, err)
 	return done.Post
 }
@@ -125,8 +125,8 @@ func TestMentionMails(t *testing.T) {
 			s.clock.advance(following.InstantDelay)
 			list, err := s.service.Mails.DueMail(ctx, 10)
 			must(t, err)
-			for _, to := range list {
-				m, err := s.service.Mails.ClaimMail(ctx, to)
+			for _, recipient := range list {
+				m, err := s.service.Mails.ClaimMail(ctx, recipient)
 				must(t, err)
 				must(t, s.service.Mails.MailSent(ctx, m))
 				if len(m.Threads) > 0 && m.Email != "" {
@@ -137,10 +137,10 @@ func TestMentionMails(t *testing.T) {
 			slices.Sort(mailed)
 			return mailed
 		}
-		want := func(what string, want ...string) {
+		want := func(label string, want ...string) {
 			t.Helper()
 			if got := due(); !slices.Equal(got, want) {
-				t.Errorf("%s: %q, want %q", what, got, want)
+				t.Errorf("%s: %q, want %q", label, got, want)
 			}
 		}
 		must(t, s.service.Following.Subscribe(ctx, s.actor("newbie"), s.threadOf("Public thread"), "instant"))

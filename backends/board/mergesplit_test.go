@@ -21,12 +21,12 @@ import (
 // started starts a thread with replies by bob, and returns its id and the ids of its posts.
 func (s *site) started(forum, title string, replies int) (thread int64, ids []int64) {
 	s.t.Helper()
-	made := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum(forum)), `{"title":`+quoted(title)+`,"message":`+quoted(title+" first")+`}`).want(201))
-	ids = append(ids, made.PostID)
+	created := data[api.Created](s.do("alice", "POST", path("/forums/%d/threads", s.forum(forum)), `{"title":`+quoted(title)+`,"message":`+quoted(title+" first")+`}`).want(201))
+	ids = append(ids, created.PostID)
 	for i := range replies {
-		ids = append(ids, data[api.Replied](s.do("bob", "POST", path("/threads/%d/posts", made.ID), `{"message":`+quoted(path("%s reply %d", title, i+1))+`}`).want(201)).ID)
+		ids = append(ids, data[api.Replied](s.do("bob", "POST", path("/threads/%d/posts", created.ID), `{"message":`+quoted(path("%s reply %d", title, i+1))+`}`).want(201)).ID)
 	}
-	return made.ID, ids
+	return created.ID, ids
 }
 
 // TestMerge checks that a merge moves all posts, and what belongs to them, to the thread that begins earlier.
@@ -35,34 +35,34 @@ func TestMerge(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		mod := s.actor("mod")
-		kept, first := s.started("public", "Kept thread", 2)
+		target, first := s.started("public", "Kept thread", 2)
 		other, second := s.started("members", "Other thread", 2)
 		must(t, s.service.Following.Subscribe(t.Context(), s.actor("alice"), other, "instant"))
 		reply := data[api.Replied](s.do("bob", "POST", path("/threads/%d/posts", other), `{"message":"told to alice"}`).want(201)).ID
-		third := data[api.Replied](s.do("bob", "POST", path("/threads/%d/posts", kept), `{"message":"the latest"}`).want(201)).ID
-		s.do("alice", "POST", path("/threads/%d/read", kept), path(`{"postId":%d}`, third)).want(200)
+		third := data[api.Replied](s.do("bob", "POST", path("/threads/%d/posts", target), `{"message":"the latest"}`).want(201)).ID
+		s.do("alice", "POST", path("/threads/%d/read", target), path(`{"postId":%d}`, third)).want(200)
 		s.do("alice", "POST", path("/threads/%d/read", other), path(`{"postId":%d}`, second[2])).want(200)
-		s.do("bob", "POST", path("/threads/%d/read", kept), path(`{"postId":%d}`, third)).want(200)
+		s.do("bob", "POST", path("/threads/%d/read", target), path(`{"postId":%d}`, third)).want(200)
 		s.do("bob", "POST", path("/threads/%d/read", other), path(`{"postId":%d}`, reply)).want(200)
 
-		_, err := s.service.Moderation.Merge(t.Context(), s.actor("bob"), kept, other, "")
+		_, err := s.service.Moderation.Merge(t.Context(), s.actor("bob"), target, other, "")
 		refused(t, "by a member", err, http.StatusForbidden, "no_permission")
-		_, err = s.service.Moderation.Merge(t.Context(), mod, kept, kept, "")
+		_, err = s.service.Moderation.Merge(t.Context(), mod, target, target, "")
 		refused(t, "with itself", err, http.StatusUnprocessableEntity, "same")
-		_, err = s.service.Moderation.Merge(t.Context(), mod, kept, 9999, "")
+		_, err = s.service.Moderation.Merge(t.Context(), mod, target, 9999, "")
 		refused(t, "with nothing", err, http.StatusUnprocessableEntity, "unknown")
-		_, err = s.service.Moderation.Merge(t.Context(), mod, kept, s.threadOf("Deleted thread"), "")
+		_, err = s.service.Moderation.Merge(t.Context(), mod, target, s.threadOf("Deleted thread"), "")
 		refused(t, "with a deleted one", err, http.StatusUnprocessableEntity, "not_visible")
 
-		into, err := s.service.Moderation.Merge(t.Context(), mod, other, kept, "Both threads")
+		merged, err := s.service.Moderation.Merge(t.Context(), mod, other, target, "Both threads")
 		must(t, err)
-		if into != kept {
-			t.Fatalf("merged into %d, want the earlier one, %d", into, kept)
+		if merged != target {
+			t.Fatalf("merged into %d, want the earlier one, %d", merged, target)
 		}
-		if entry := s.lastLog(); entry.Action != "thread.merge" || entry.Thread != kept {
+		if entry := s.lastLog(); entry.Action != "thread.merge" || entry.Thread != target {
 			t.Errorf("logged %+v", entry)
 		}
-		view, err := s.service.Posts.ReadThread(t.Context(), mod, kept, 0, 50)
+		view, err := s.service.Posts.ReadThread(t.Context(), mod, target, 0, 50)
 		must(t, err)
 		ids := make([]int64, 0, len(view.Posts))
 		for _, p := range view.Posts {
@@ -76,13 +76,13 @@ func TestMerge(t *testing.T) {
 			t.Errorf("thread %+v", th)
 		}
 		s.do("mod", "GET", path("/threads/%d", other), "").want(404)
-		if to, post, err := s.service.Moderation.MergedInto(t.Context(), s.actor("bob"), other); to != kept || post != second[0] || err != nil {
-			t.Errorf("leads to %d %d: %v", to, post, err)
+		if id, post, err := s.service.Moderation.MergedInto(t.Context(), s.actor("bob"), other); id != target || post != second[0] || err != nil {
+			t.Errorf("leads to %d %d: %v", id, post, err)
 		}
-		if n := s.number("SELECT count(*) FROM board_subscriptions WHERE user_id = ? AND target_id = ?", s.user("alice"), kept); n != 1 {
+		if n := s.number("SELECT count(*) FROM board_subscriptions WHERE user_id = ? AND target_id = ?", s.user("alice"), target); n != 1 {
 			t.Error("alice does not follow the thread")
 		}
-		if list, _, err := s.service.Following.Notifications(t.Context(), s.actor("alice"), 0, 10); err != nil || len(list) != 1 || list[0].Thread != kept {
+		if list, _, err := s.service.Following.Notifications(t.Context(), s.actor("alice"), 0, 10); err != nil || len(list) != 1 || list[0].Thread != target {
 			t.Errorf("notifications %+v: %v", list, err)
 		}
 		if n, err := s.service.Following.Unseen(t.Context(), s.actor("alice")); n != 1 || err != nil {
@@ -96,11 +96,11 @@ func TestMerge(t *testing.T) {
 
 		// A thread that was merged before leads to where its thread is merged now.
 		earliest := s.threadOf("Public thread")
-		if _, err := s.service.Moderation.Merge(t.Context(), mod, kept, earliest, ""); err != nil {
+		if _, err := s.service.Moderation.Merge(t.Context(), mod, target, earliest, ""); err != nil {
 			t.Fatal(err)
 		}
-		if to, _, err := s.service.Moderation.MergedInto(t.Context(), s.actor("bob"), other); to != earliest || err != nil {
-			t.Errorf("leads to %d: %v", to, err)
+		if id, _, err := s.service.Moderation.MergedInto(t.Context(), s.actor("bob"), other); id != earliest || err != nil {
+			t.Errorf("leads to %d: %v", id, err)
 		}
 		s.counted()
 	})
@@ -111,34 +111,34 @@ func TestMergeResumes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
-		kept, _ := s.started("public", "Kept thread", 1)
+		target, _ := s.started("public", "Kept thread", 1)
 		long := s.spammed("Long thread", s.clock.now().Add(-31*24*time.Hour), posts.ArchiveRun+100, 200)
 		if moved, err := s.service.Posts.Archive(t.Context()); moved != posts.ArchiveRun+100 || err != nil {
 			t.Fatal(moved, err)
 		}
 		all := s.number("SELECT count(*) FROM board_post_ids WHERE thread_id = ?", long)
-		old := s.number("SELECT count(*) FROM board_post_ids WHERE thread_id = ?", kept)
+		old := s.number("SELECT count(*) FROM board_post_ids WHERE thread_id = ?", target)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		mod := s.actor("mod")
 		s.service.Moderation.Pause = cancel // after the first transaction
-		if _, err := s.service.Moderation.Merge(ctx, mod, kept, long, ""); !errors.Is(err, context.Canceled) {
+		if _, err := s.service.Moderation.Merge(ctx, mod, target, long, ""); !errors.Is(err, context.Canceled) {
 			t.Fatalf("the merge was not interrupted: %v", err)
 		}
 		s.counted()
 		if n := s.number("SELECT count(*) FROM board_post_ids WHERE thread_id = ?", long); n == 0 || n == all {
 			t.Fatalf("%d posts of %d are left", n, all)
 		}
-		_, err := s.service.Moderation.Merge(t.Context(), mod, kept, long, "")
+		_, err := s.service.Moderation.Merge(t.Context(), mod, target, long, "")
 		refused(t, "a merge of the same threads", err, http.StatusConflict, "")
 		s.service.Moderation.Pause = func() {}
 		if n, err := s.service.Moderation.ResumeMerges(t.Context()); n != 1 || err != nil {
 			t.Fatal(n, err)
 		}
-		if n := s.number("SELECT count(*) FROM board_post_ids WHERE thread_id = ?", kept); n != old+all {
+		if n := s.number("SELECT count(*) FROM board_post_ids WHERE thread_id = ?", target); n != old+all {
 			t.Errorf("%d posts, want %d", n, old+all)
 		}
-		if n := s.number("SELECT count(*) FROM board_posts_archive WHERE thread_id = ?", kept); n != posts.ArchiveRun+100 {
+		if n := s.number("SELECT count(*) FROM board_posts_archive WHERE thread_id = ?", target); n != posts.ArchiveRun+100 {
 			t.Errorf("%d posts in the archive", n)
 		}
 		if n, err := s.service.Moderation.ResumeMerges(t.Context()); n != 0 || err != nil {
@@ -169,12 +169,12 @@ func TestSplit(t *testing.T) {
 		_, err = s.service.Moderation.Split(t.Context(), mod, thread, moderation.Split{Posts: ids[1:2], Title: "Prefix", Forum: s.forum("prefixed")})
 		refused(t, "to a forum with prefixes", err, http.StatusUnprocessableEntity, "required")
 
-		made, err := s.service.Moderation.Split(t.Context(), mod, thread, split)
+		newThread, err := s.service.Moderation.Split(t.Context(), mod, thread, split)
 		must(t, err)
-		if entry := s.lastLog(); entry.Action != "thread.split" || entry.Thread != made {
+		if entry := s.lastLog(); entry.Action != "thread.split" || entry.Thread != newThread {
 			t.Errorf("logged %+v", entry)
 		}
-		view, err := s.service.Posts.ReadThread(t.Context(), s.actor("alice"), made, 0, 50)
+		view, err := s.service.Posts.ReadThread(t.Context(), s.actor("alice"), newThread, 0, 50)
 		must(t, err)
 		if th := view.Thread; th.ForumID != members || th.AuthorUsername != "bob" || th.ReplyCount != 1 || th.FirstPostID != ids[1] || th.LastPostID != ids[3] || *th.Unread {
 			t.Errorf("thread %+v", th)
@@ -183,7 +183,7 @@ func TestSplit(t *testing.T) {
 			t.Errorf("posts %+v", view.Posts)
 		}
 		s.counted()
-		if n := data[api.Replied](s.do("bob", "POST", path("/threads/%d/posts", made), `{"message":"one more"}`).want(201)).ID; s.number("SELECT number FROM board_posts WHERE id = ?", n) != 3 {
+		if n := data[api.Replied](s.do("bob", "POST", path("/threads/%d/posts", newThread), `{"message":"one more"}`).want(201)).ID; s.number("SELECT number FROM board_posts WHERE id = ?", n) != 3 {
 			t.Error("the next number is wrong")
 		}
 
@@ -215,10 +215,10 @@ func TestMentionReadAfterSplit(t *testing.T) {
 		thread, _ := s.started("public", "Long thread", 2)
 		post := s.write("alice", "Long thread", "what do you think, @newbie?")
 		s.wantNotificationKinds("mentioned", "newbie", "mention")
-		made, err := s.service.Moderation.Split(t.Context(), s.actor("mod"), thread,
+		newThread, err := s.service.Moderation.Split(t.Context(), s.actor("mod"), thread,
 			moderation.Split{Posts: []int64{post}, Title: "Split off", Forum: s.forum("public")})
 		must(t, err)
-		must(t, s.service.Following.MarkRead(t.Context(), s.actor("newbie"), made, post))
+		must(t, s.service.Following.MarkRead(t.Context(), s.actor("newbie"), newThread, post))
 		if n, err := s.service.Following.Unseen(t.Context(), s.actor("newbie")); n != 0 || err != nil {
 			t.Errorf("%d notifications are unread, want 0: %v", n, err)
 		}
@@ -263,10 +263,10 @@ func TestRandomMovesAndMerges(t *testing.T) {
 			case "merge":
 				_, err = s.service.Moderation.Merge(t.Context(), mod, thread, other, "")
 			case "split":
-				var made int64
-				made, err = s.service.Moderation.Split(t.Context(), mod, thread, moderation.Split{Posts: chosen, Title: "Split off", Forum: s.forum([]string{"public", "members"}[random.IntN(2)])})
+				var newThread int64
+				newThread, err = s.service.Moderation.Split(t.Context(), mod, thread, moderation.Split{Posts: chosen, Title: "Split off", Forum: s.forum([]string{"public", "members"}[random.IntN(2)])})
 				if err == nil {
-					threads = append(threads, made)
+					threads = append(threads, newThread)
 				}
 			case "post":
 				err = s.service.Moderation.MovePosts(t.Context(), mod, thread, other, chosen)
@@ -275,10 +275,10 @@ func TestRandomMovesAndMerges(t *testing.T) {
 			case "restore":
 				_, err = s.service.Posts.Restore(t.Context(), mod, chosen[0])
 			case "move":
-				to := s.forum("members")
-				err = s.service.Posts.Change(t.Context(), mod, thread, posts.ThreadChange{Forum: &to})
+				forum := s.forum("members")
+				err = s.service.Posts.Change(t.Context(), mod, thread, posts.ThreadChange{Forum: &forum})
 			}
-			if _, is := apierror.From(err); err != nil && !is {
+			if _, ok := apierror.From(err); err != nil && !ok {
 				t.Fatalf("%s: %v", action, err)
 			}
 			if err == nil {
@@ -315,20 +315,20 @@ func TestBulkActions(t *testing.T) {
 			return ids
 		}
 		newest := []int64{ids[3], ids[2], ids[1]}
-		since := kernel.MomentOf(s.clock.now().Add(-time.Second))
-		for what, got := range map[string][]int64{
-			"by member": list(moderation.Query{Member: "Bob", From: since}),
+		start := kernel.MomentOf(s.clock.now().Add(-time.Second))
+		for name, got := range map[string][]int64{
+			"by member": list(moderation.Query{Member: "Bob", From: start}),
 			"by words":  list(moderation.Query{Words: "spam reply", Member: "bob"}),
-			"by forum":  list(moderation.Query{Forum: s.forum("public"), From: since, Member: "bob"}),
+			"by forum":  list(moderation.Query{Forum: s.forum("public"), From: start, Member: "bob"}),
 		} {
 			if !slices.Equal(got, newest) {
-				t.Errorf("%s: %v, want %v", what, got, newest)
+				t.Errorf("%s: %v, want %v", name, got, newest)
 			}
 		}
-		if got := list(moderation.Query{Starts: true, From: since}); !slices.Equal(got, ids[:1]) {
+		if got := list(moderation.Query{Starts: true, From: start}); !slices.Equal(got, ids[:1]) {
 			t.Errorf("threads: %v", got)
 		}
-		if got := list(moderation.Query{Member: "bob", To: since, From: since.Add(-time.Second)}); len(got) != 0 {
+		if got := list(moderation.Query{Member: "bob", To: start, From: start.Add(-time.Second)}); len(got) != 0 {
 			t.Errorf("before: %v", got)
 		}
 		_, _, err := s.service.Moderation.Find(t.Context(), s.actor("bob"), moderation.Query{Limit: 10})

@@ -22,20 +22,20 @@ func TestMailOfMessages(t *testing.T) {
 		for _, name := range []string{"alice", "bob", "mod"} {
 			s.exec("UPDATE board_users SET email_confirmed = 1, email = ? WHERE username = ?", name+"@example.com", name)
 		}
-		// claimed returns the mailings that are due, which are not ended.
+		// claimed claims the mailings that are due and returns them without ending them.
 		claimed := func() (list []*mails.Mailing) {
 			t.Helper()
 			s.clock.advance(following.InstantDelay)
 			due, err := s.service.Mails.DueMail(ctx, 100)
 			must(t, err)
-			for _, to := range due {
-				m, err := s.service.Mails.ClaimMail(ctx, to)
+			for _, recipient := range due {
+				m, err := s.service.Mails.ClaimMail(ctx, recipient)
 				must(t, err)
 				list = append(list, m)
 			}
 			return list
 		}
-		want := func(when, names string) {
+		want := func(label, names string) {
 			t.Helper()
 			var got []string
 			for _, m := range claimed() {
@@ -45,16 +45,16 @@ func TestMailOfMessages(t *testing.T) {
 				must(t, s.service.Mails.MailSent(ctx, m))
 			}
 			if strings.Join(got, ", ") != names {
-				t.Errorf("%s: mailed are %q, want %q", when, got, names)
+				t.Errorf("%s: mailed are %q, want %q", label, got, names)
 			}
 		}
-		reply := func(as string, id int64) {
+		reply := func(user string, id int64) {
 			t.Helper()
-			must(t, all.Reply(ctx, s.actor(as), id, "some more text", posts.Once{}))
+			must(t, all.Reply(ctx, s.actor(user), id, "some more text", posts.Once{}))
 		}
-		read := func(as string, id int64) {
+		read := func(user string, id int64) {
 			t.Helper()
-			_, err := all.Open(ctx, s.actor(as), id, 0, 10)
+			_, err := all.Open(ctx, s.actor(user), id, 0, 10)
 			must(t, err)
 		}
 		id := s.talk("Private", "bob", "newbie") // newbie has no confirmed address
@@ -73,10 +73,10 @@ func TestMailOfMessages(t *testing.T) {
 
 		// A message is posted while the mail about an earlier one, which was read, is being sent.
 		reply("alice", id)
-		under := claimed()
+		pending := claimed()
 		read("bob", id)
 		reply("alice", id)
-		for _, m := range under {
+		for _, m := range pending {
 			must(t, s.service.Mails.MailSent(ctx, m))
 		}
 		want("a message while a mail was under way", "bob by alice")

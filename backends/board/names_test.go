@@ -153,14 +153,14 @@ func TestFillNames(t *testing.T) {
 		if all := s.number("SELECT count(*) FROM board_users WHERE username_key NOT LIKE '@%'"); done[0]+done[1] != int(all) || s.number("SELECT count(DISTINCT user_id) FROM board_names") != all {
 			t.Errorf("%v of %d members", done, all)
 		}
-		if again, err := s.service.Accounts.FillNames(ctx); again != 0 || err != nil {
-			t.Errorf("again: %d %v", again, err)
+		if n, err := s.service.Accounts.FillNames(ctx); n != 0 || err != nil {
+			t.Errorf("again: %d %v", n, err)
 		}
 		list, err := s.service.Admin.NameClashes(ctx, s.actor("admin"))
 		if err != nil || len(list) != 2 || list[0].Member.Name != "Zoela" || list[1].Member.Name != "ZoeIa" || list[0].Like.Name != "Zoe1a" {
 			t.Errorf("%+v %v", list, err)
 		}
-		if told := logs.FilterField(zap.String("name", "Zoela")).Len(); told != 1 || logs.Len() != 2 {
+		if count := logs.FilterField(zap.String("name", "Zoela")).Len(); count != 1 || logs.Len() != 2 {
 			t.Errorf("logged: %v", logs.All())
 		}
 		must(t, s.join("Nele"))

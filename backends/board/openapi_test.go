@@ -67,8 +67,8 @@ func TestOpenAPIDocument(t *testing.T) {
 		}
 		r := s.request("", "GET", "/openapi.json", "")
 		r.Header.Set("If-None-Match", a.header.Get("ETag"))
-		if again := s.send(r); again.status != 304 || again.body != "" {
-			t.Errorf("unchanged: %d %s", again.status, again.body)
+		if resp := s.send(r); resp.status != 304 || resp.body != "" {
+			t.Errorf("unchanged: %d %s", resp.status, resp.body)
 		}
 	})
 }

@@ -72,13 +72,13 @@ func TestOutbox(t *testing.T) {
 		if err != nil || !strings.HasPrefix(secret, "whsec_") {
 			t.Fatal(id, err)
 		}
-		made := data[api.Created](s.do("alice", "POST", public, `{"title":"A new thread","message":"First of all"}`).want(201))
+		created := data[api.Created](s.do("alice", "POST", public, `{"title":"A new thread","message":"First of all"}`).want(201))
 		events := s.wantTopics(kernel.TopicThreadCreated, kernel.TopicPostCreated)
 		body, ok := events[1].Data.(map[string]any)
-		if !ok || body["threadId"] != float64(made.ID) || body["postId"] != float64(made.PostID) || body["visibility"] != "visible" || body["authorUsername"] != "alice" || body["message"] != nil {
+		if !ok || body["threadId"] != float64(created.ID) || body["postId"] != float64(created.PostID) || body["visibility"] != "visible" || body["authorUsername"] != "alice" || body["message"] != nil {
 			t.Errorf("%v", events[1])
 		}
-		list := path("/threads/%d/posts", made.ID)
+		list := path("/threads/%d/posts", created.ID)
 		reply := data[api.Replied](s.do("bob", "POST", list, `{"message":"An answer to it"}`).want(201))
 		s.wantTopics(kernel.TopicPostCreated)
 		s.do("bob", "PATCH", path("%s/%d", list, reply.ID), `{"message":"Another answer"}`).want(200)

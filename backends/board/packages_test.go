@@ -30,8 +30,8 @@ func TestOnlyKernelIsEmbedded(t *testing.T) {
 		ast.Inspect(source.file, func(node ast.Node) bool {
 			switch n := node.(type) {
 			case *ast.TypeSpec:
-				made, ok := n.Type.(*ast.StructType)
-				if ok && slices.ContainsFunc(made.Fields.List, func(field *ast.Field) bool {
+				structType, ok := n.Type.(*ast.StructType)
+				if ok && slices.ContainsFunc(structType.Fields.List, func(field *ast.Field) bool {
 					return len(field.Names) == 0 && typeName(in, field.Type) == "kernel.Server"
 				}) {
 					rooms[in+"."+n.Name.Name] = true
@@ -58,9 +58,9 @@ func TestOnlyKernelIsEmbedded(t *testing.T) {
 			t.Errorf("%s is not found to be a room: this test looks at nothing", name)
 		}
 	}
-	for at, name := range embedded {
+	for pos, name := range embedded {
 		if rooms[name] {
-			t.Errorf("%s: a struct embeds the room %s: give it a field with a name", at, name)
+			t.Errorf("%s: a struct embeds the room %s: give it a field with a name", pos, name)
 		}
 	}
 	if methods == 0 || methods > maxRootMethods {
@@ -92,8 +92,8 @@ func parseRooms(t *testing.T) (sources []source) {
 	return sources
 }
 
-// typeName returns the package and name of a type, or of what a pointer to it points to. It is empty for a
-// type without a name.
+// typeName returns the package and name of a type. For a pointer it returns those of the type to which it points. The
+// result is empty for a type without a name.
 func typeName(in string, expression ast.Expr) string {
 	if pointer, ok := expression.(*ast.StarExpr); ok {
 		expression = pointer.X
@@ -102,8 +102,8 @@ func typeName(in string, expression ast.Expr) string {
 	case *ast.Ident:
 		return in + "." + e.Name
 	case *ast.SelectorExpr:
-		if from, ok := e.X.(*ast.Ident); ok {
-			return from.Name + "." + e.Sel.Name
+		if pkg, ok := e.X.(*ast.Ident); ok {
+			return pkg.Name + "." + e.Sel.Name
 		}
 	}
 	return ""

@@ -12,11 +12,11 @@ import (
 )
 
 // walkPages reads all pages of a thread by their numbers, follows parts that do not fit on their page, and returns the
-// ids of the posts in the order in which they were shown. Each post's own link must lead to a part with it, and unless
-// numbers are in another order than ids to the page that showed it.
-func (s *site) walkPages(as string, thread int64, size int, ordered bool) (ids []int64) {
+// ids of the posts in the order in which they were shown. The link of each post must lead to a part with that post. If
+// ordered is true, which means that numbers have the same order as ids, it must lead to the page that showed the post.
+func (s *site) walkPages(user string, thread int64, size int, ordered bool) (ids []int64) {
 	s.t.Helper()
-	a, ctx := s.actor(as), s.t.Context()
+	a, ctx := s.actor(user), s.t.Context()
 	for number := int64(1); ; number++ {
 		page, err := s.service.Posts.ReadPage(ctx, a, thread, number, size)
 		must(s.t, err)
@@ -117,17 +117,17 @@ func TestPageNumbers(t *testing.T) {
 			t.Errorf("a page without posts: %+v, %v", empty, err)
 		}
 		// A merged thread has its numbers in another order than its ids.
-		again, _ := s.started("public", "Yet another thread", 3)
+		latest, _ := s.started("public", "Yet another thread", 3)
 		for range 6 {
-			s.do("bob", "POST", path("/threads/%d/posts", other), path(`{"message":"more in %d"}`, again)).want(201)
-			s.do("bob", "POST", path("/threads/%d/posts", again), path(`{"message":"also more in %d"}`, other)).want(201)
+			s.do("bob", "POST", path("/threads/%d/posts", other), path(`{"message":"more in %d"}`, latest)).want(201)
+			s.do("bob", "POST", path("/threads/%d/posts", latest), path(`{"message":"also more in %d"}`, other)).want(201)
 			s.clock.advance(2 * time.Minute)
 		}
-		into, err := s.service.Moderation.Merge(t.Context(), s.actor("mod"), again, other, "")
+		merged, err := s.service.Moderation.Merge(t.Context(), s.actor("mod"), latest, other, "")
 		must(t, err)
 		for _, size := range []int{2, 3, 4, 7, 50} {
-			if got := s.walkPages("alice", into, size, false); !slices.Equal(got, s.visible(into)) {
-				t.Errorf("after the merge pages of %d have %v, not %v", size, got, s.visible(into))
+			if got := s.walkPages("alice", merged, size, false); !slices.Equal(got, s.visible(merged)) {
+				t.Errorf("after the merge pages of %d have %v, not %v", size, got, s.visible(merged))
 			}
 		}
 	})
@@ -142,9 +142,9 @@ func TestPageOfHeld(t *testing.T) {
 		s.exec("UPDATE board_posts SET visibility = 1 WHERE id = ?", ids[4])
 		s.exec("UPDATE board_post_ids SET visibility = 1 WHERE id = ?", ids[4])
 		s.exec("UPDATE board_threads SET last_post_id = ?, reply_count = 3 WHERE id = ?", ids[3], thread)
-		for as, want := range map[string][]int64{"": ids[:4], "alice": ids[:4], "mod": ids, "bob": ids} {
-			if got := s.walkPages(as, thread, 2, true); !slices.Equal(got, want) {
-				t.Errorf("%q sees %v, not %v", as, got, want)
+		for user, want := range map[string][]int64{"": ids[:4], "alice": ids[:4], "mod": ids, "bob": ids} {
+			if got := s.walkPages(user, thread, 2, true); !slices.Equal(got, want) {
+				t.Errorf("%q sees %v, not %v", user, got, want)
 			}
 		}
 		page, err := s.service.Posts.ReadPage(t.Context(), s.actor("alice"), thread, 1, 2)
@@ -154,27 +154,27 @@ func TestPageOfHeld(t *testing.T) {
 	})
 }
 
-// TestPlaceAt finds the first post from a time on.
+// TestPlaceAt checks that PlaceAt finds the first post from a time on.
 func TestPlaceAt(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		thread, ids := s.started("public", "Long thread", 9)
-		begin := kernel.MomentOf(s.clock.now())
+		start := kernel.MomentOf(s.clock.now())
 		for i, id := range ids {
-			at := begin.Add(time.Duration(i) * time.Hour)
-			s.exec("UPDATE board_posts SET created_at = ? WHERE id = ?", at, id)
+			createdAt := start.Add(time.Duration(i) * time.Hour)
+			s.exec("UPDATE board_posts SET created_at = ? WHERE id = ?", createdAt, id)
 		}
 		s.do("mod", "DELETE", path("/threads/%d/posts/%d", thread, ids[4]), "").want(200)
 		for after, want := range map[time.Duration]int64{
 			-1000 * time.Hour: 1, 0: 1, time.Minute: 2, 3*time.Hour + time.Minute: 6, 9 * time.Hour: 10, 10000 * time.Hour: 10,
 		} {
-			place, err := s.service.Posts.PlaceAt(t.Context(), s.actor("alice"), thread, begin.Add(after), 3)
+			place, err := s.service.Posts.PlaceAt(t.Context(), s.actor("alice"), thread, start.Add(after), 3)
 			if err != nil || place.Number != want || place.Page != (want-1)/3+1 {
 				t.Errorf("after %s: %+v, %v", after, place, err)
 			}
 		}
-		_, err := s.service.Posts.PlaceAt(t.Context(), s.actor(""), s.threadOf("Staff thread"), begin, 3)
+		_, err := s.service.Posts.PlaceAt(t.Context(), s.actor(""), s.threadOf("Staff thread"), start, 3)
 		if !kernel.IsNotFound(err) {
 			t.Errorf("of a thread that is not seen: %v", err)
 		}

@@ -19,10 +19,10 @@ func TestEachConditionRefuses(t *testing.T) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		thread := path("/threads/%d", s.threadOf("Public thread"))
 		first := path("%s/posts/%d", thread, s.postOf("public first"))
-		allow := func(right rights.Mask, may bool) {
+		allow := func(right rights.Mask, allowed bool) {
 			t.Helper()
 			s.exec("UPDATE board_groups SET allow_mask = allow_mask & ~CAST(? AS BIGINT) WHERE name = 'registered'", right)
-			if may {
+			if allowed {
 				s.exec("UPDATE board_groups SET allow_mask = allow_mask | CAST(? AS BIGINT) WHERE name = 'registered'", right)
 			}
 		}
@@ -53,12 +53,12 @@ func TestEachConditionRefuses(t *testing.T) {
 		s.exec("UPDATE board_forums SET is_open = 1 WHERE slug = 'public'")
 		edit().want(200)
 
-		for as, status := range map[string]int{"": 401, "bob": 403, "alice": 200, "mod": 200} {
-			s.do(as, "GET", first+"/revisions", "").want(status)
+		for user, status := range map[string]int{"": 401, "bob": 403, "alice": 200, "mod": 200} {
+			s.do(user, "GET", first+"/revisions", "").want(status)
 		}
 
-		start := func(as string) *answer {
-			return s.do(as, "POST", path("/forums/%d/threads", s.forum("public")), path(`{"title":"A thread of %s","message":"Its first post"}`, as))
+		start := func(user string) *answer {
+			return s.do(user, "POST", path("/forums/%d/threads", s.forum("public")), path(`{"title":"A thread of %s","message":"Its first post"}`, user))
 		}
 		s.exec("UPDATE board_forums SET allow_threads = 0 WHERE slug = 'public'")
 		start("alice").want(403, "forbidden", "forum_closed")
@@ -109,10 +109,10 @@ func TestRevokeForeignToken(t *testing.T) {
 		s.do("bob", "GET", "/forums", "").want(401)
 
 		s.exec("UPDATE board_users SET password_hash = ? WHERE username = 'alice'", hashed(t, "correct horse"))
-		by, err := b.Accounts.Authenticate(ctx, s.tokens["alice"])
+		actor, err := b.Accounts.Authenticate(ctx, s.tokens["alice"])
 		must(t, err)
 		request := accounts.TokenRequest{Name: "more", Scopes: []string{"forums:read"}}
-		_, err = b.Accounts.IssueOwnToken(ctx, by, request, "correct horse", "192.0.2.1")
+		_, err = b.Accounts.IssueOwnToken(ctx, actor, request, "correct horse", "192.0.2.1")
 		refused(t, "by a token", err, 403, "no_permission")
 		_, err = b.Accounts.IssueOwnToken(ctx, s.actor("alice"), request, "correct horse", "192.0.2.1")
 		must(t, err)

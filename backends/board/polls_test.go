@@ -31,12 +31,12 @@ func (s *site) asked(title string, poll polls.Request) (done posts.Posted, err e
 }
 
 // poll returns the poll of a post as somebody sees it, or nil.
-func (s *site) poll(as string, post int64) *polls.Poll {
+func (s *site) poll(user string, post int64) *polls.Poll {
 	s.t.Helper()
 	a, err := s.service.Rights.Guest(s.t.Context())
 	must(s.t, err)
-	if as != "" {
-		a = s.actor(as)
+	if user != "" {
+		a = s.actor(user)
 	}
 	found, err := s.service.Polls.Of(s.t.Context(), a, post)
 	must(s.t, err)
@@ -44,9 +44,9 @@ func (s *site) poll(as string, post int64) *polls.Poll {
 }
 
 // votes returns the numbers of votes that somebody sees, such as "1 0 of 1".
-func (s *site) votes(as string, post int64) string {
+func (s *site) votes(user string, post int64) string {
 	s.t.Helper()
-	p, all := s.poll(as, post), ""
+	p, all := s.poll(user, post), ""
 	for _, o := range p.Answers {
 		all += fmt.Sprint(o.Votes, " ")
 	}
@@ -72,7 +72,7 @@ func TestPolls(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, two := t.Context(), []string{"Yes", "No"}
-		for what, wrong := range map[string]polls.Request{
+		for name, wrong := range map[string]polls.Request{
 			"length":   {Answers: two[:1]},
 			"too many": {Answers: slices.Repeat(two, 11)},
 			"twice":    {Answers: []string{"Yes", "yes"}},
@@ -82,13 +82,13 @@ func TestPolls(t *testing.T) {
 			"question": {Answers: two, Question: strings.Repeat("x", 201)},
 		} {
 			_, err := s.asked("Wrong poll", wrong)
-			refused(t, what, err, 422, "")
+			refused(t, name, err, 422, "")
 		}
 		if n := s.number("SELECT count(*) FROM board_threads WHERE title = 'Wrong poll'"); n != 0 {
 			t.Errorf("%d threads with polls that were refused", n)
 		}
-		vote := func(as string, post int64, numbers ...int64) error {
-			return s.service.Polls.Vote(ctx, s.actor(as), post, numbers)
+		vote := func(user string, post int64, numbers ...int64) error {
+			return s.service.Polls.Vote(ctx, s.actor(user), post, numbers)
 		}
 		open, err := s.asked("Open poll", polls.Request{Question: "  Cats? ", Answers: two})
 		must(t, err)
@@ -127,9 +127,9 @@ func TestPolls(t *testing.T) {
 		must(t, vote("bob", hidden.Post, 3, 1))
 		must(t, vote("mod", hidden.Post, 1))
 		must(t, vote("bob", hidden.Post, 3, 2))
-		for as, want := range map[string]string{"": "0 0 0 of 2", "alice": "0 0 0 of 2", "bob": "1 1 1 of 2"} {
-			if got := s.votes(as, hidden.Post); got != want || s.poll(as, hidden.Post).Shown != (as == "bob") {
-				t.Errorf("%q sees %s, want %s", as, got, want)
+		for user, want := range map[string]string{"": "0 0 0 of 2", "alice": "0 0 0 of 2", "bob": "1 1 1 of 2"} {
+			if got := s.votes(user, hidden.Post); got != want || s.poll(user, hidden.Post).Shown != (user == "bob") {
+				t.Errorf("%q sees %s, want %s", user, got, want)
 			}
 		}
 		s.voted()
@@ -157,8 +157,8 @@ func TestPolls(t *testing.T) {
 	})
 }
 
-// TestReactionsAndVotesFlood checks that reactions and votes of a member have a rate in common, which moderators do
-// not.
+// TestReactionsAndVotesFlood checks that the reactions and votes of a member have a rate limit in common, which does
+// not apply to moderators.
 func TestReactionsAndVotesFlood(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
@@ -167,8 +167,8 @@ func TestReactionsAndVotesFlood(t *testing.T) {
 		must(t, s.service.Admin.ChangeSettings(ctx, s.actor("admin"), map[string]string{"reactions_per_minute": "2"}, nil))
 		poll, err := s.asked("A poll", polls.Request{Answers: []string{"a", "b"}, Change: true})
 		must(t, err)
-		react := func(as, kind string) error {
-			return s.service.Reactions.React(ctx, s.actor(as), poll.Post, kind)
+		react := func(user, kind string) error {
+			return s.service.Reactions.React(ctx, s.actor(user), poll.Post, kind)
 		}
 		must(t, react("bob", like))
 		must(t, react("bob", like)) // has no effect
@@ -213,13 +213,14 @@ func TestVotesInParallel(t *testing.T) {
 	})
 }
 
-// TestPollsMove checks that polls stay with posts that are merged and split off, and what is left of a member's votes.
+// TestPollsMove checks that polls stay with posts that are merged and split off, and what is left of the votes of a
+// deleted member.
 func TestPollsMove(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, mod := t.Context(), s.actor("mod")
-		kept, _ := s.started("public", "Kept thread", 1)
+		target, _ := s.started("public", "Kept thread", 1)
 		open, err := s.asked("Open poll", polls.Request{Answers: []string{"a", "b"}})
 		must(t, err)
 		ended, err := s.asked("Short poll", polls.Request{Answers: []string{"a", "b"}, Days: 1})
@@ -228,14 +229,14 @@ func TestPollsMove(t *testing.T) {
 			must(t, s.service.Polls.Vote(ctx, s.actor("bob"), post, []int64{1}))
 			must(t, s.service.Polls.Vote(ctx, mod, post, []int64{2}))
 		}
-		_, err = s.service.Moderation.Merge(ctx, mod, kept, open.Thread, "")
+		_, err = s.service.Moderation.Merge(ctx, mod, target, open.Thread, "")
 		must(t, err)
-		if !s.reading("bob", kept).HasPoll || s.votes("bob", open.Post) != "1 1 of 2" {
+		if !s.reading("bob", target).HasPoll || s.votes("bob", open.Post) != "1 1 of 2" {
 			t.Error("the poll is lost in a merge")
 		}
-		made, err := s.service.Moderation.Split(ctx, mod, kept, moderation.Split{Posts: []int64{open.Post}, Title: "Split off", Forum: s.forum("public")})
+		newThread, err := s.service.Moderation.Split(ctx, mod, target, moderation.Split{Posts: []int64{open.Post}, Title: "Split off", Forum: s.forum("public")})
 		must(t, err)
-		if !s.reading("bob", made).HasPoll || s.votes("bob", open.Post) != "1 1 of 2" {
+		if !s.reading("bob", newThread).HasPoll || s.votes("bob", open.Post) != "1 1 of 2" {
 			t.Error("the poll is lost in a split")
 		}
 		s.clock.advance(24 * time.Hour)
@@ -243,8 +244,8 @@ func TestPollsMove(t *testing.T) {
 		if n := s.number("SELECT count(*) FROM board_poll_votes WHERE user_id <> ?", mod.ID()); n != 0 {
 			t.Errorf("%d votes of a deleted member are known", n)
 		}
-		if still, past := s.votes("", open.Post), s.votes("", ended.Post); still != "0 1 of 1" || past != "1 1 of 2" {
-			t.Errorf("the polls are %s and %s", still, past)
+		if still, final := s.votes("", open.Post), s.votes("", ended.Post); still != "0 1 of 1" || final != "1 1 of 2" {
+			t.Errorf("the polls are %s and %s", still, final)
 		}
 	})
 }

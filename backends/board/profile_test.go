@@ -45,10 +45,10 @@ func TestProfileHidden(t *testing.T) {
 		alice, bob := path("/members/%d", s.user("alice")), path("/members/%d", s.user("bob"))
 		s.do("", "GET", alice, "").want(200)
 		s.exec("UPDATE board_groups SET allow_mask = allow_mask - ? WHERE kind IN ('guest', 'registered')", int64(rights.ProfileView))
-		for _, as := range []string{"", "bob"} {
-			got, absent := s.do(as, "GET", alice, "").want(404), s.do(as, "GET", "/members/987654", "").want(404)
+		for _, user := range []string{"", "bob"} {
+			got, absent := s.do(user, "GET", alice, "").want(404), s.do(user, "GET", "/members/987654", "").want(404)
 			if got.body != absent.body {
-				t.Errorf("%q: %s, want as for nobody: %s", as, got.body, absent.body)
+				t.Errorf("%q: %s, want as for nobody: %s", user, got.body, absent.body)
 			}
 		}
 		s.do("bob", "GET", bob, "").want(200) // oneself
@@ -63,28 +63,28 @@ func TestProfileCountsVisiblePosts(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		actors := []string{"", "alice", "bob", "mod", "admin"}
-		// counted is the number that each of these readers sees on the profile of mod.
+		// counted returns the number of posts that each of the actors sees on the profile of mod.
 		profile := path("/members/%d", s.user("mod"))
 		counted := func() map[string]int64 {
 			t.Helper()
-			by := make(map[string]int64)
-			for _, as := range actors {
-				by[as] = data[api.MemberInfo](s.do(as, "GET", profile, "").want(200)).PostCount
+			counts := make(map[string]int64)
+			for _, u := range actors {
+				counts[u] = data[api.MemberInfo](s.do(u, "GET", profile, "").want(200)).PostCount
 			}
-			return by
+			return counts
 		}
 		before := counted()
-		// changes holds who sees a change in numbers.
-		changes := func(what string, more int64, who ...string) {
+		// changes checks that the number grows by more for the given readers, and does not change for all others.
+		changes := func(name string, more int64, readers ...string) {
 			t.Helper()
 			after := counted()
-			for _, as := range actors {
-				want := before[as]
-				if slices.Contains(who, as) {
+			for _, u := range actors {
+				want := before[u]
+				if slices.Contains(readers, u) {
 					want += more
 				}
-				if after[as] != want {
-					t.Errorf("%s: %q reads %d posts, want %d", what, as, after[as], want)
+				if after[u] != want {
+					t.Errorf("%s: %q reads %d posts, want %d", name, u, after[u], want)
 				}
 			}
 			before = after
@@ -100,30 +100,30 @@ func TestProfileCountsVisiblePosts(t *testing.T) {
 			{"below-staff", []string{"mod", "admin"}},
 			{"tickets", []string{"mod", "admin"}},
 		} {
-			made := data[api.Created](s.do("mod", "POST", path("/forums/%d/threads", s.forum(forum.slug)), `{"title":"A thread","message":"Its beginning"}`).want(201))
+			created := data[api.Created](s.do("mod", "POST", path("/forums/%d/threads", s.forum(forum.slug)), `{"title":"A thread","message":"Its beginning"}`).want(201))
 			changes("a thread in "+forum.slug, 1, forum.sees...)
-			answer := data[api.Replied](s.do("mod", "POST", path("/threads/%d/posts", made.ID), `{"message":"An answer"}`).want(201))
+			answer := data[api.Replied](s.do("mod", "POST", path("/threads/%d/posts", created.ID), `{"message":"An answer"}`).want(201))
 			changes("an answer in "+forum.slug, 1, forum.sees...)
-			s.do("admin", "DELETE", path("/threads/%d/posts/%d", made.ID, answer.ID), "").want(200)
+			s.do("admin", "DELETE", path("/threads/%d/posts/%d", created.ID, answer.ID), "").want(200)
 			changes("a deleted answer in "+forum.slug, -1, forum.sees...)
 			s.do("admin", "POST", path("/posts/%d/restore", answer.ID), "").want(200)
 			changes("a restored answer in "+forum.slug, 1, forum.sees...)
-			s.do("admin", "DELETE", path("/threads/%d/posts/%d", made.ID, made.PostID), "").want(200)
+			s.do("admin", "DELETE", path("/threads/%d/posts/%d", created.ID, created.PostID), "").want(200)
 			changes("a deleted thread in "+forum.slug, -2, forum.sees...)
-			s.do("admin", "POST", path("/posts/%d/restore", made.PostID), "").want(200)
+			s.do("admin", "POST", path("/posts/%d/restore", created.PostID), "").want(200)
 			changes("a restored thread in "+forum.slug, 2, forum.sees...)
 			if forum.slug == "public" {
 				continue
 			}
-			s.do("admin", "PATCH", path("/threads/%d", made.ID), path(`{"forumId":%d}`, s.forum("public"))).want(200)
-			hidden := slices.DeleteFunc(slices.Clone(actors), func(as string) bool { return slices.Contains(forum.sees, as) })
+			s.do("admin", "PATCH", path("/threads/%d", created.ID), path(`{"forumId":%d}`, s.forum("public"))).want(200)
+			hidden := slices.DeleteFunc(slices.Clone(actors), func(u string) bool { return slices.Contains(forum.sees, u) })
 			changes("a thread moved from "+forum.slug, 2, hidden...)
 		}
 		// Changed rights take effect at once. 10 posts are from before the board.
 		s.exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) SELECT ?, id, 0, 1 FROM board_groups WHERE kind IN ('guest', 'registered')", s.forum("public"))
-		for as, n := range counted() {
-			if as == "" && n != 10 || as == "admin" && n != before["admin"] {
-				t.Errorf("%q reads %d posts of a forum that was hidden", as, n)
+		for u, n := range counted() {
+			if u == "" && n != 10 || u == "admin" && n != before["admin"] {
+				t.Errorf("%q reads %d posts of a forum that was hidden", u, n)
 			}
 		}
 	})
@@ -137,11 +137,11 @@ func TestRecordCountsVisiblePosts(t *testing.T) {
 		ctx := t.Context()
 		must(t, s.service.Admin.SetModerator(ctx, s.actor("admin"), admin.Moderator{Forum: s.forum("public"), UserName: "alice", Rights: rights.ContentApprove}))
 		s.do("alice", "POST", path("/posts/%d/report", s.postOf("public second")), `{"reason":"bad"}`).want(201)
-		record := func(as string) (records [2]admin.AuthorRecord) {
+		record := func(user string) (records [2]admin.AuthorRecord) {
 			t.Helper()
-			held, _, err := s.service.Admin.QueuePage(ctx, s.actor(as), s.forum("public"), 0, 1)
+			held, _, err := s.service.Admin.QueuePage(ctx, s.actor(user), s.forum("public"), 0, 1)
 			must(t, err)
-			reported, _, err := s.service.Admin.Reports(ctx, s.actor(as), s.forum("public"), 0, 1)
+			reported, _, err := s.service.Admin.Reports(ctx, s.actor(user), s.forum("public"), 0, 1)
 			must(t, err)
 			return [...]admin.AuthorRecord{held[0].Author, reported[0].Author}
 		}

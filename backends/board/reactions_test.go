@@ -21,9 +21,9 @@ const (
 
 // given returns how many have given a reaction to a post, as a reader of its thread sees it, and whether the reader
 // has.
-func (s *site) given(as string, post int64, kind string) (n int64, own bool) {
+func (s *site) given(user string, post int64, kind string) (n int64, own bool) {
 	s.t.Helper()
-	list := s.view(as, post).Reactions
+	list := s.view(user, post).Reactions
 	if i := slices.IndexFunc(list, func(c reactions.Count) bool { return c.Kind == kind }); i >= 0 {
 		return list[i].N, list[i].Own
 	}
@@ -31,23 +31,23 @@ func (s *site) given(as string, post int64, kind string) (n int64, own bool) {
 }
 
 // view returns a post of a thread of a single page as a reader of the thread sees it.
-func (s *site) view(as string, post int64) posts.PostView {
+func (s *site) view(user string, post int64) posts.PostView {
 	s.t.Helper()
-	page := s.reading(as, s.number("SELECT thread_id FROM board_post_ids WHERE id = ?", post))
+	page := s.reading(user, s.number("SELECT thread_id FROM board_post_ids WHERE id = ?", post))
 	i := slices.IndexFunc(page.Posts, func(p posts.PostView) bool { return p.ID == post })
 	if i < 0 {
-		s.t.Fatalf("%s does not see post %d", as, post)
+		s.t.Fatalf("%s does not see post %d", user, post)
 	}
 	return page.Posts[i]
 }
 
 // reading returns the first page of a thread.
-func (s *site) reading(as string, thread int64) *posts.Reading {
+func (s *site) reading(user string, thread int64) *posts.Reading {
 	s.t.Helper()
 	a, err := s.service.Rights.Guest(s.t.Context())
 	must(s.t, err)
-	if as != "" {
-		a = s.actor(as)
+	if user != "" {
+		a = s.actor(user)
 	}
 	page, err := s.service.Posts.ReadThread(s.t.Context(), a, thread, 0, 100)
 	must(s.t, err)
@@ -77,14 +77,15 @@ func (s *site) notices(name string) ([]following.Notification, int) {
 	return list, unseen
 }
 
-// TestReactions gives, changes and takes back reactions, and checks who may, their numbers, and the notifications.
+// TestReactions gives, changes and takes back reactions, and checks who may do so, the numbers of reactions, and the
+// notifications.
 func TestReactions(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx := t.Context()
-		react := func(as string, post int64, kind string) error {
-			return s.service.Reactions.React(ctx, s.actor(as), post, kind)
+		react := func(user string, post int64, kind string) error {
+			return s.service.Reactions.React(ctx, s.actor(user), post, kind)
 		}
 		thread, ids := s.started("members", "Liked thread", 1)
 		first, reply := ids[0], ids[1]
@@ -136,19 +137,19 @@ func TestReactions(t *testing.T) {
 		s.reacted()
 
 		// The members who have reacted are listed page by page.
-		var who []string
+		var entries []string
 		for after := int64(0); ; {
 			list, next, err := s.service.Reactions.Who(ctx, s.actor("alice"), first, after, 2)
 			must(t, err)
 			for _, r := range list {
-				who = append(who, r.Name+" "+r.Kind)
+				entries = append(entries, r.Name+" "+r.Kind)
 			}
 			if after = next; after == 0 {
 				break
 			}
 		}
-		if want := []string{"admin " + like, "mod " + like, "bob " + like}; !slices.Equal(who, want) {
-			t.Errorf("%q reacted, want %q", who, want)
+		if want := []string{"admin " + like, "mod " + like, "bob " + like}; !slices.Equal(entries, want) {
+			t.Errorf("%q reacted, want %q", entries, want)
 		}
 		_, _, err = s.service.Reactions.Who(ctx, guest, first, 0, 2)
 		refused(t, "who reacted, for a guest", err, 404, "")
@@ -216,15 +217,15 @@ func TestReactionsInParallel(t *testing.T) {
 	})
 }
 
-// TestAnswers marks replies as the answers of threads and takes that back, and checks who may, and what the lists, the
-// log and the author of the reply get to know.
+// TestAnswers marks replies as the answers of threads and takes that back. It checks who may do so, and what the lists,
+// the log and the author of the reply get to know of it.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx := t.Context()
-		mark := func(as string, post int64, is bool) error {
-			return s.service.Posts.SetAnswer(ctx, s.actor(as), post, is)
+		mark := func(user string, post int64, marked bool) error {
+			return s.service.Posts.SetAnswer(ctx, s.actor(user), post, marked)
 		}
 		solved := func(thread int64) bool {
 			t.Helper()
@@ -270,7 +271,7 @@ func TestAnswers(t *testing.T) {
 		if _, unseen := s.notices("bob"); unseen != 1 || solved(thread) {
 			t.Errorf("%d unread after the answer was taken back", unseen)
 		}
-		must(t, mark("alice", ids[2], false)) // is not
+		must(t, mark("alice", ids[2], false)) // it is no longer the answer
 
 		// A deleted reply is no longer the answer, even after it is restored. A held reply is not shown as the answer.
 		must(t, mark("mod", ids[3], true))
@@ -299,26 +300,26 @@ func TestAnswers(t *testing.T) {
 }
 
 // TestReactionsMove checks that reactions, bookmarks and notifications stay with posts that are moved, deleted,
-// archived and restored, and that a thread loses its answer when that leaves it.
+// archived and restored, and that a thread loses its answer when the answer leaves it.
 func TestReactionsMove(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, mod := t.Context(), s.actor("mod")
 		s.exec("UPDATE board_forums SET answers = 1")
-		kept, first := s.started("public", "Kept thread", 2)
+		target, first := s.started("public", "Kept thread", 2)
 		other, second := s.started("members", "Other thread", 3)
 		moved := slices.Concat(second, first[1:])
 		for _, id := range moved {
 			must(t, s.service.Reactions.React(ctx, mod, id, like))
 			must(t, s.service.Reactions.Bookmark(ctx, s.actor("newbie"), id, "for later"))
 		}
-		stays := func(when string) {
+		stays := func(label string) {
 			t.Helper()
 			s.reacted()
 			for _, id := range moved {
 				if v := s.view("newbie", id); !v.Bookmarked || v.Reactions[0] != (reactions.Count{Kind: like, N: 1}) {
-					t.Errorf("%s: post %d has %+v", when, id, v)
+					t.Errorf("%s: post %d has %+v", label, id, v)
 				}
 			}
 			for _, name := range []string{"alice", "bob"} { // the authors, of whom bob follows nothing
@@ -326,7 +327,7 @@ func TestReactionsMove(t *testing.T) {
 				must(t, err)
 				for _, n := range list {
 					if thread := s.number("SELECT thread_id FROM board_post_ids WHERE id = ?", n.Post); n.Thread != thread {
-						t.Errorf("%s: a notification of %s leads to thread %d, want %d", when, name, n.Thread, thread)
+						t.Errorf("%s: a notification of %s leads to thread %d, want %d", label, name, n.Thread, thread)
 					}
 				}
 			}
@@ -335,26 +336,26 @@ func TestReactionsMove(t *testing.T) {
 		must(t, s.service.Posts.SetAnswer(ctx, mod, first[1], true))
 		must(t, s.service.Posts.SetAnswer(ctx, mod, second[1], true))
 
-		made, err := s.service.Moderation.Split(ctx, mod, other, moderation.Split{Posts: []int64{second[1], second[2]}, Title: "Split off", Forum: s.forum("members")})
+		newThread, err := s.service.Moderation.Split(ctx, mod, other, moderation.Split{Posts: []int64{second[1], second[2]}, Title: "Split off", Forum: s.forum("members")})
 		must(t, err)
-		if answer(other) != 0 || answer(made) != 0 {
-			t.Errorf("the answer was split off, and the threads have %d and %d", answer(other), answer(made))
+		if answer(other) != 0 || answer(newThread) != 0 {
+			t.Errorf("the answer was split off, and the threads have %d and %d", answer(other), answer(newThread))
 		}
 		stays("after a split")
-		must(t, s.service.Moderation.MovePosts(ctx, mod, other, kept, []int64{second[3]}))
-		if answer(kept) != first[1] {
-			t.Errorf("a post came to a thread, which has the answer %d, want %d", answer(kept), first[1])
+		must(t, s.service.Moderation.MovePosts(ctx, mod, other, target, []int64{second[3]}))
+		if answer(target) != first[1] {
+			t.Errorf("a post came to a thread, which has the answer %d, want %d", answer(target), first[1])
 		}
 		stays("after a move")
 		must(t, s.service.Posts.SetAnswer(ctx, mod, second[2], true))
-		_, err = s.service.Moderation.Merge(ctx, mod, kept, made, "")
+		_, err = s.service.Moderation.Merge(ctx, mod, target, newThread, "")
 		must(t, err)
-		if answer(kept) != first[1] || answer(made) != 0 {
-			t.Errorf("merged, and the threads have %d and %d", answer(kept), answer(made))
+		if answer(target) != first[1] || answer(newThread) != 0 {
+			t.Errorf("merged, and the threads have %d and %d", answer(target), answer(newThread))
 		}
 		stays("after a merge")
 
-		s.do("mod", "DELETE", path("/threads/%d/posts/%d", kept, second[2]), "").want(200)
+		s.do("mod", "DELETE", path("/threads/%d/posts/%d", target, second[2]), "").want(200)
 		list, next, err := s.service.Reactions.Bookmarks(ctx, s.actor("newbie"), 0, 100)
 		must(t, err)
 		if len(list) != len(moved)-1 || next != 0 {
@@ -441,10 +442,10 @@ func TestBookmarks(t *testing.T) {
 			must(t, all.Bookmark(ctx, bob, id, path("note %d", i)))
 		}
 		must(t, all.Bookmark(ctx, bob, ids[0], "  another note "))
-		if note, is, err := all.BookmarkOf(ctx, bob, ids[0]); err != nil || !is || note != "another note" {
-			t.Errorf("the bookmark is %q, %t, %v", note, is, err)
+		if note, found, err := all.BookmarkOf(ctx, bob, ids[0]); err != nil || !found || note != "another note" {
+			t.Errorf("the bookmark is %q, %t, %v", note, found, err)
 		}
-		if _, is, err := all.BookmarkOf(ctx, s.actor("alice"), ids[0]); err != nil || is {
+		if _, found, err := all.BookmarkOf(ctx, s.actor("alice"), ids[0]); err != nil || found {
 			t.Errorf("alice has the bookmark of bob: %v", err)
 		}
 		must(t, all.Unbookmark(ctx, bob, ids[3]))

@@ -18,9 +18,9 @@ func TestReportAgain(t *testing.T) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		ctx, mod := t.Context(), s.actor("mod")
 		thread, post := s.threadOf("Public thread"), s.postOf("public first")
-		report := func(as string, status int, words ...string) {
+		report := func(user string, status int, words ...string) {
 			t.Helper()
-			s.do(as, "POST", path("/posts/%d/report", post), `{"reason":"this is spam"}`).want(status, words...)
+			s.do(user, "POST", path("/posts/%d/report", post), `{"reason":"this is spam"}`).want(status, words...)
 		}
 		open := func(want int64) {
 			t.Helper()

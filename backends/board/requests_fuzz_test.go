@@ -38,24 +38,24 @@ func TestRequestsMatchDocument(t *testing.T) {
 		statuses := make(map[string]map[int]int) // by operation
 		for i := range n {
 			op := m.operations[i%len(m.operations)]
-			made := m.request(op)
-			r := httptest.NewRequest(made.method, kernel.Mount+made.path, strings.NewReader(made.body))
-			if made.body == "" {
-				r = httptest.NewRequest(made.method, kernel.Mount+made.path, nil)
+			req := m.request(op)
+			r := httptest.NewRequest(req.method, kernel.Mount+req.path, strings.NewReader(req.body))
+			if req.body == "" {
+				r = httptest.NewRequest(req.method, kernel.Mount+req.path, nil)
 			}
-			if made.token != "" {
-				r.Header.Set("Authorization", "Bearer "+made.token)
+			if req.token != "" {
+				r.Header.Set("Authorization", "Bearer "+req.token)
 			}
-			if made.media != "" {
-				r.Header.Set("Content-Type", made.media)
+			if req.media != "" {
+				r.Header.Set("Content-Type", req.media)
 			}
 			a := s.send(r)
 			if statuses[op.name] == nil {
 				statuses[op.name] = make(map[int]int)
 			}
 			statuses[op.name][a.status]++
-			if made.wants != 0 && a.status != made.wants || made.wants == 0 && a.status == 400 && !made.broken || a.status >= 500 {
-				t.Fatalf("request %d of seed %d, %s: %d\n%s %s\n%.500s\n%s", i, *requestsSeedFlag, made.why, a.status, made.method, made.path, made.body, a.body)
+			if req.wants != 0 && a.status != req.wants || req.wants == 0 && a.status == 400 && !req.broken || a.status >= 500 {
+				t.Fatalf("request %d of seed %d, %s: %d\n%s %s\n%.500s\n%s", i, *requestsSeedFlag, req.why, a.status, req.method, req.path, req.body, a.body)
 			}
 			s.clock.advance(time.Second)
 		}
@@ -146,7 +146,7 @@ func newRequestMaker(s *site, seed uint64) *requestMaker {
 		for _, method := range slices.Sorted(maps.Keys(document.Paths[path])) {
 			read := document.Paths[path][method]
 			op := operation{name: method + " " + path, method: strings.ToUpper(method), path: path, parameters: read.Parameters}
-			op.guest = len(read.Security) == 0 || slices.ContainsFunc(read.Security, func(one map[string][]string) bool { return len(one) == 0 })
+			op.guest = len(read.Security) == 0 || slices.ContainsFunc(read.Security, func(requirement map[string][]string) bool { return len(requirement) == 0 })
 			if read.RequestBody != nil {
 				if content, ok := read.RequestBody.Content["application/json"]; ok {
 					op.body = &content.Schema
@@ -182,9 +182,9 @@ func pick[T any](m *requestMaker, list ...T) T { return list[m.random.IntN(len(l
 func (m *requestMaker) chance(percent int) bool { return m.random.IntN(100) < percent }
 
 func (m *requestMaker) request(op operation) madeRequest {
-	made := madeRequest{method: op.method, token: pick(m, m.tokens...), why: "good"}
+	req := madeRequest{method: op.method, token: pick(m, m.tokens...), why: "good"}
 	if m.chance(15) {
-		made.token = pick(m, "", m.s.tokens["narrow"], "brd_pat_aaaaaaaaaa_wrong", "x")
+		req.token = pick(m, "", m.s.tokens["narrow"], "brd_pat_aaaaaaaaaa_wrong", "x")
 	}
 	query := make(url.Values)
 	replaced := op.path
@@ -199,29 +199,29 @@ func (m *requestMaker) request(op operation) madeRequest {
 			replaced = strings.ReplaceAll(replaced, "{"+p.Name+"}", strings.ReplaceAll(url.PathEscape(value), "%2500", "%00"))
 		case p.Required || m.chance(40):
 			if m.chance(20) {
-				value, made.broken = pick(m, "-1", "0", "", "x", "99999999999999999999", "\x00", strings.Repeat("9", 300), "AAAA", "ä ö"), true
+				value, req.broken = pick(m, "-1", "0", "", "x", "99999999999999999999", "\x00", strings.Repeat("9", 300), "AAAA", "ä ö"), true
 			}
 			if p.Name == "after" && !slices.Contains(p.Schema.kinds(), "integer") {
-				made.broken = true // the cursor may be that of another forum
+				req.broken = true // the cursor may be that of another forum
 			}
 			query.Set(p.Name, value)
 			if m.chance(5) {
 				query.Add(p.Name, value)
-				made.broken = true
+				req.broken = true
 			}
 		}
 	}
 	if m.chance(5) {
 		query.Set("unknown", "1")
 	}
-	made.path = replaced
+	req.path = replaced
 	if len(query) > 0 {
-		made.path += "?" + query.Encode()
+		req.path += "?" + query.Encode()
 	}
 	if op.body != nil {
-		m.fillBody(op, &made)
+		m.fillBody(op, &req)
 	}
-	return made
+	return req
 }
 
 // place returns a thread and one of its posts in their current state.
@@ -303,63 +303,63 @@ func (m *requestMaker) value(name string, schema bodySchema) any {
 		"**bold** <script>alert(1)</script>", "https://example.com/ https://example.org/ https://example.net/")
 }
 
-// fillBody adds a body, a third of the time a broken one.
-func (m *requestMaker) fillBody(op operation, made *madeRequest) {
+// fillBody adds a body to the request. A third of the bodies are broken.
+func (m *requestMaker) fillBody(op operation, req *madeRequest) {
 	schema := m.schema(*op.body)
 	object := m.object(schema)
 	text, err := json.Marshal(object)
 	if err != nil {
 		m.s.t.Fatal(err)
 	}
-	made.body, made.media = string(text), pick(m, "application/json", "application/json; charset=utf-8", "application/problem+json", "")
+	req.body, req.media = string(text), pick(m, "application/json", "application/json; charset=utf-8", "application/problem+json", "")
 	if !m.chance(33) {
 		return
 	}
-	made.broken = true
+	req.broken = true
 	required := slices.Clone(schema.Required)
 	kinds := []string{"cut", "trailing", "array", "unknown", "type", "twice", "utf8", "deep", "large", "media", "empty"}
 	if len(required) > 0 {
 		kinds = append(kinds, "missing")
 	}
-	made.why = pick(m, kinds...)
-	made.wants = 400
-	switch made.why {
+	req.why = pick(m, kinds...)
+	req.wants = 400
+	switch req.why {
 	case "cut":
-		made.body = made.body[:len(made.body)-1]
+		req.body = req.body[:len(req.body)-1]
 	case "trailing":
-		made.body += "{}"
+		req.body += "{}"
 	case "array":
-		made.body = "[" + made.body + "]"
+		req.body = "[" + req.body + "]"
 	case "unknown":
 		object["surprise"] = 1
-		made.body = quotedObject(object)
+		req.body = quotedObject(object)
 	case "type":
 		object[pick(m, slices.Sorted(maps.Keys(schema.Properties))...)] = map[string]any{"an": "object"}
-		made.body = quotedObject(object)
+		req.body = quotedObject(object)
 	case "twice":
 		name := pick(m, slices.Sorted(maps.Keys(schema.Properties))...)
 		value, err := json.Marshal(m.value(name, m.schema(schema.Properties[name])))
 		if err != nil {
 			m.s.t.Fatal(err)
 		}
-		made.body = fmt.Sprintf("{%q:%s,%q:%s}", name, value, name, value)
+		req.body = fmt.Sprintf("{%q:%s,%q:%s}", name, value, name, value)
 	case "utf8":
-		made.body = strings.Replace(made.body, "{", "{\"\xff\":1,", 1)
+		req.body = strings.Replace(req.body, "{", "{\"\xff\":1,", 1)
 	case "deep":
-		made.body = strings.Replace(made.body, "{", `{"surprise":`+strings.Repeat("[", 40)+strings.Repeat("]", 40)+",", 1)
+		req.body = strings.Replace(req.body, "{", `{"surprise":`+strings.Repeat("[", 40)+strings.Repeat("]", 40)+",", 1)
 	case "large":
-		made.body, made.wants = `{"message":"`+strings.Repeat("a", 300<<10)+`"}`, 413
+		req.body, req.wants = `{"message":"`+strings.Repeat("a", 300<<10)+`"}`, 413
 	case "media":
-		made.media = pick(m, "text/plain", "application/x-www-form-urlencoded", "x")
+		req.media = pick(m, "text/plain", "application/x-www-form-urlencoded", "x")
 	case "missing":
 		delete(object, pick(m, required...))
-		made.body = quotedObject(object)
+		req.body = quotedObject(object)
 	case "empty":
-		made.body = pick(m, " ", "\n", "\t\t")
+		req.body = pick(m, " ", "\n", "\t\t")
 	}
 	// Checks that come before that of the body may refuse the request first.
-	if !m.privileged(made.token) {
-		made.wants = 0
+	if !m.privileged(req.token) {
+		req.wants = 0
 	}
 }
 

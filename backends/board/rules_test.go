@@ -17,12 +17,12 @@ func TestPostsPerDay(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
 		s.exec("UPDATE board_groups SET max_posts_per_day = 2 WHERE name = 'registered'")
-		s.clock.advance(48 * time.Hour) // the fixture's are over
-		sent := 0
-		reply := func(as string) *answer {
-			sent++
+		s.clock.advance(48 * time.Hour) // the posts of the fixture no longer count
+		count := 0
+		reply := func(user string) *answer {
+			count++
 			s.clock.advance(2 * time.Minute)
-			return s.do(as, "POST", path("/threads/%d/posts", s.threadOf("Public thread")), path(`{"message":"number %d"}`, sent))
+			return s.do(user, "POST", path("/threads/%d/posts", s.threadOf("Public thread")), path(`{"message":"number %d"}`, count))
 		}
 		reply("alice").want(201)
 		reply("alice").want(201)
@@ -46,21 +46,23 @@ func TestMove(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		thread := path("/threads/%d", s.threadOf("Public thread"))
-		to := func(as, slug string) *answer { return s.do(as, "PATCH", thread, path(`{"forumId":%d}`, s.forum(slug))) }
+		move := func(user, slug string) *answer {
+			return s.do(user, "PATCH", thread, path(`{"forumId":%d}`, s.forum(slug)))
+		}
 		s.do("bob", "POST", path("/posts/%d/report", s.postOf("public first")), `{"reason":"look at this"}`).want(201)
 		s.exec("INSERT INTO board_forum_overrides (forum_id, group_id, set_mask, clear_mask) VALUES (?, ?, 0, ?), (?, ?, 0, ?), (?, ?, 0, ?)",
 			s.forum("below-staff"), s.group("moderators"), rights.ForumView,
 			s.forum("tickets"), s.group("moderators"), rights.ThreadPost,
 			s.forum("held"), s.group("registered"), rights.ForumView)
 		s.exec("UPDATE board_forum_overrides SET clear_mask = clear_mask | ? WHERE forum_id = ? AND group_id = ?", rights.ThreadPost, s.forum("tickets"), s.group("registered"))
-		to("alice", "members").want(403, "forbidden")
-		to("mod", "below-staff").want(422, "validation_failed", "unknown") // as one that is not there
+		move("alice", "members").want(403, "forbidden")
+		move("mod", "below-staff").want(422, "validation_failed", "unknown") // as one that is not there
 		s.do("mod", "PATCH", thread, `{"forumId":987654}`).want(422, "validation_failed", "unknown")
-		to("mod", "root").want(422, "validation_failed", "not_a_forum")
-		to("mod", "link").want(422, "validation_failed", "not_a_forum")
-		to("mod", "prefixed").want(422, "validation_failed", "required")
-		to("mod", "tickets").want(403, "forbidden")
-		to("mod", "held").want(200)
+		move("mod", "root").want(422, "validation_failed", "not_a_forum")
+		move("mod", "link").want(422, "validation_failed", "not_a_forum")
+		move("mod", "prefixed").want(422, "validation_failed", "required")
+		move("mod", "tickets").want(403, "forbidden")
+		move("mod", "held").want(200)
 		s.do("alice", "GET", thread, "").want(404)
 		s.do("", "GET", thread+"/posts", "").want(200) // the guest was denied nothing
 		s.exact()
@@ -81,8 +83,8 @@ func TestDeleteOwn(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
-		remove := func(as, title, message string) *answer {
-			return s.do(as, "DELETE", path("/threads/%d/posts/%d", s.threadOf(title), s.postOf(message)), "")
+		remove := func(user, title, message string) *answer {
+			return s.do(user, "DELETE", path("/threads/%d/posts/%d", s.threadOf(title), s.postOf(message)), "")
 		}
 		remove("alice", "Public thread", "public first").want(403, "forbidden", "no_permission") // bob has replied
 		remove("alice", "Public thread", "public second").want(403, "forbidden", "no_permission")
@@ -106,12 +108,12 @@ func TestSearchRight(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
-		found := func(as, query string) (n int) {
+		found := func(user, query string) (n int) {
 			t.Helper()
 			var list struct {
 				Data []struct{ Post content.PostInfo }
 			}
-			s.do(as, "GET", "/search?"+query, "").want(200).into(&list)
+			s.do(user, "GET", "/search?"+query, "").want(200).into(&list)
 			return len(list.Data)
 		}
 		if n := found("", "q=public"); n != 2 {

@@ -168,7 +168,7 @@ func TestSearchOfOlderPosts(t *testing.T) {
 		if n, err := s.service.Search.IndexPosts(t.Context()); err != nil || n != 0 {
 			t.Fatalf("of a new board: %d, %v", n, err)
 		}
-		made := data[api.Created](s.do("mod", "POST", path("/forums/%d/threads", s.forum("public")), path(`{"title":"Search","message":%s}`, quoted(split))).want(201))
+		created := data[api.Created](s.do("mod", "POST", path("/forums/%d/threads", s.forum("public")), path(`{"title":"Search","message":%s}`, quoted(split))).want(201))
 		s.exec("DELETE FROM board_search WHERE " + map[store.Dialect]string{store.SQLite: "rowid", store.Postgres: "post_id"}[db.Dialect()] + " > 0")
 		older := "INSERT INTO board_search (rowid, title, message) SELECT id, 'Search', message FROM board_posts"
 		if db.Dialect() == store.Postgres {
@@ -187,9 +187,9 @@ func TestSearchOfOlderPosts(t *testing.T) {
 			t.Errorf("once more: %d, %v", n, err)
 		}
 		// A post that was in the archive meanwhile is found after it was restored.
-		s.exec("DELETE FROM board_search WHERE "+map[store.Dialect]string{store.SQLite: "rowid", store.Postgres: "post_id"}[db.Dialect()]+" = ?", made.PostID)
-		s.do("mod", "DELETE", path("/threads/%d/posts/%d", made.ID, made.PostID), "").want(200)
-		s.do("mod", "POST", path("/posts/%d/restore", made.PostID), "").want(200)
+		s.exec("DELETE FROM board_search WHERE "+map[store.Dialect]string{store.SQLite: "rowid", store.Postgres: "post_id"}[db.Dialect()]+" = ?", created.PostID)
+		s.do("mod", "DELETE", path("/threads/%d/posts/%d", created.ID, created.PostID), "").want(200)
+		s.do("mod", "POST", path("/posts/%d/restore", created.PostID), "").want(200)
 		s.finds(wordsOfSplit, noWordsOfSplit)
 	})
 }

@@ -67,9 +67,9 @@ func TestSeedForum(t *testing.T) {
 			t.Errorf("id %d behind %d", reply.ID, posts[1].ID)
 		}
 
-		again, err := s.seed(smallForum)
-		if err != nil || len(again) != 0 {
-			t.Errorf("loaded twice: %v %v", again, err)
+		second, err := s.seed(smallForum)
+		if err != nil || len(second) != 0 {
+			t.Errorf("loaded twice: %v %v", second, err)
 		}
 		s.exact()
 	})
@@ -177,7 +177,7 @@ func TestSeedReportsRefused(t *testing.T) {
 		}
 		for _, round := range []string{"first", "again"} {
 			var refused []string
-			_, err := s.service.Seed(t.Context(), strings.NewReader(text), seed.Options{Refused: func(why error) { refused = append(refused, why.Error()) }})
+			_, err := s.service.Seed(t.Context(), strings.NewReader(text), seed.Options{Refused: func(reason error) { refused = append(refused, reason.Error()) }})
 			if err != nil {
 				t.Fatalf("%s: %v", round, err)
 			}
@@ -212,8 +212,8 @@ func TestSeedTokens(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{})
 		names := func(text string) (list []string, err error) {
-			made, err := s.service.Seed(t.Context(), strings.NewReader(text), seed.Options{})
-			for _, token := range made {
+			tokens, err := s.service.Seed(t.Context(), strings.NewReader(text), seed.Options{})
+			for _, token := range tokens {
 				a, err := s.service.Accounts.Authenticate(t.Context(), token.Token)
 				if err != nil {
 					t.Fatal(err)

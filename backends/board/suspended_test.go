@@ -13,9 +13,9 @@ func TestSuspendedModerator(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
-		held, gone, thread := s.postOf("public held"), s.postOf("public deleted"), s.threadOf("Public thread")
-		until := s.clock.now().Add(time.Hour)
-		must(t, s.service.Admin.Suspend(t.Context(), s.actor("admin"), s.user("mod"), kernel.MomentOf(until), ""))
+		held, deleted, thread := s.postOf("public held"), s.postOf("public deleted"), s.threadOf("Public thread")
+		end := s.clock.now().Add(time.Hour)
+		must(t, s.service.Admin.Suspend(t.Context(), s.actor("admin"), s.user("mod"), kernel.MomentOf(end), ""))
 		offered := func() (n int) {
 			t.Helper()
 			page, err := s.service.Posts.ReadThread(t.Context(), s.actor("mod"), thread, 0, 50)
@@ -27,7 +27,7 @@ func TestSuspendedModerator(t *testing.T) {
 			}
 			return n
 		}
-		approve, reject, restore := path("/moderation/queue/%d/approve", held), path("/moderation/queue/%d/reject", held), path("/posts/%d/restore", gone)
+		approve, reject, restore := path("/moderation/queue/%d/approve", held), path("/moderation/queue/%d/reject", held), path("/posts/%d/restore", deleted)
 		for _, target := range []string{approve, reject, restore} {
 			s.do("mod", "POST", target, "").want(403, "forbidden", "suspended")
 		}

@@ -21,11 +21,11 @@ type made struct {
 // tagged returns the names of the tags of a thread.
 func (s *site) tagged(thread int64) (names []string) {
 	s.t.Helper()
-	of, err := s.service.Tags.Of(s.t.Context(), content.ThreadInfo{ID: thread})
+	byThread, err := s.service.Tags.Of(s.t.Context(), content.ThreadInfo{ID: thread})
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for _, t := range of[thread] {
+	for _, t := range byThread[thread] {
 		names = append(names, t.Name)
 	}
 	return names
@@ -51,8 +51,8 @@ func TestTags(t *testing.T) {
 		var answer made
 		s.do("bob", "POST", path("/forums/%d/threads", s.forum("public")), `{"title":"About cats","message":"They are fine"}`).want(201).into(&answer)
 		thread := answer.Data.ID
-		set := func(as string, names ...string) error {
-			return s.service.Tags.Set(t.Context(), s.actor(as), thread, names)
+		set := func(user string, names ...string) error {
+			return s.service.Tags.Set(t.Context(), s.actor(user), thread, names)
 		}
 		refused(t, "an unknown tag", set("bob", "cats"), 422, "unknown")
 		refused(t, "tags of a member", s.service.Tags.Save(t.Context(), s.actor("mod"), tags.Tag{Name: "cats"}), 403, "no_permission")
@@ -96,11 +96,11 @@ func TestTagPage(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		s.free()
-		start := func(as, forum, title string) int64 {
+		start := func(user, forum, title string) int64 {
 			t.Helper()
 			var answer made
-			s.do(as, "POST", path("/forums/%d/threads", s.forum(forum)), `{"title":"`+title+`","message":"About it"}`).want(201).into(&answer)
-			if err := s.service.Tags.Set(t.Context(), s.actor(as), answer.Data.ID, []string{"pets"}); err != nil {
+			s.do(user, "POST", path("/forums/%d/threads", s.forum(forum)), `{"title":"`+title+`","message":"About it"}`).want(201).into(&answer)
+			if err := s.service.Tags.Set(t.Context(), s.actor(user), answer.Data.ID, []string{"pets"}); err != nil {
 				t.Fatal(err)
 			}
 			return answer.Data.ID
@@ -109,11 +109,11 @@ func TestTagPage(t *testing.T) {
 		s.service.kernel.Now = func() time.Time { clock = clock.Add(time.Second); return clock }
 		hidden := start("mod", "staff", "Hidden one")
 		tag := s.tag("pets")
-		list := func(as string, limit int) (pages [][]int64) {
+		list := func(user string, limit int) (pages [][]int64) {
 			t.Helper()
 			after := ""
 			for {
-				page, err := s.service.Tags.Threads(t.Context(), s.actor(as), tag, after, limit)
+				page, err := s.service.Tags.Threads(t.Context(), s.actor(user), tag, after, limit)
 				if kernel.IsNotFound(err) {
 					return nil
 				}
@@ -129,23 +129,23 @@ func TestTagPage(t *testing.T) {
 				}
 			}
 		}
-		want := func(as string, limit int, want ...[]int64) {
+		want := func(user string, limit int, want ...[]int64) {
 			t.Helper()
-			if got := list(as, limit); !slices.EqualFunc(got, want, slices.Equal[[]int64]) {
-				t.Errorf("%s sees %v, want %v", as, got, want)
+			if got := list(user, limit); !slices.EqualFunc(got, want, slices.Equal[[]int64]) {
+				t.Errorf("%s sees %v, want %v", user, got, want)
 			}
 		}
 		want("bob", 10) // as if there were no such tag
-		one, two, three := start("bob", "public", "First one"), start("bob", "public", "Second one"), start("bob", "public", "Third one")
-		want("bob", 2, []int64{three, two}, []int64{one})
-		want("mod", 10, []int64{three, two, one, hidden})
-		s.do("mod", "POST", path("/threads/%d/posts", one), `{"message":"A reply"}`).want(201)
-		want("bob", 10, []int64{one, three, two})
-		reply := s.number("SELECT last_post_id FROM board_threads WHERE id = ?", one)
-		s.do("mod", "DELETE", path("/threads/%d/posts/%d", one, reply), "").want(200)
-		want("bob", 10, []int64{three, two, one})
+		first, two, three := start("bob", "public", "First one"), start("bob", "public", "Second one"), start("bob", "public", "Third one")
+		want("bob", 2, []int64{three, two}, []int64{first})
+		want("mod", 10, []int64{three, two, first, hidden})
+		s.do("mod", "POST", path("/threads/%d/posts", first), `{"message":"A reply"}`).want(201)
+		want("bob", 10, []int64{first, three, two})
+		reply := s.number("SELECT last_post_id FROM board_threads WHERE id = ?", first)
+		s.do("mod", "DELETE", path("/threads/%d/posts/%d", first, reply), "").want(200)
+		want("bob", 10, []int64{three, two, first})
 		s.do("mod", "DELETE", path("/threads/%d/posts/%d", three, s.number("SELECT first_post_id FROM board_threads WHERE id = ?", three)), "").want(200)
-		want("bob", 10, []int64{two, one})
+		want("bob", 10, []int64{two, first})
 		if n := s.number("SELECT count(*) FROM board_thread_tags g JOIN board_threads t ON t.id = g.thread_id WHERE g.last_post_at <> t.last_post_at"); n != 0 {
 			t.Errorf("%d places are wrong", n)
 		}
@@ -154,37 +154,37 @@ func TestTagPage(t *testing.T) {
 		}
 
 		// A thread without tags gets those of the thread that is merged into it, or from which it is split.
-		for thread, names := range map[int64][]string{one: nil, two: {"dogs", "pets"}} {
+		for thread, names := range map[int64][]string{first: nil, two: {"dogs", "pets"}} {
 			if err := s.service.Tags.Set(t.Context(), s.actor("bob"), thread, names); err != nil {
 				t.Fatal(err)
 			}
 		}
 		s.do("bob", "POST", path("/threads/%d/posts", two), `{"message":"To be split off"}`).want(201)
-		if _, err := s.service.Moderation.Merge(t.Context(), s.actor("mod"), one, two, ""); err != nil {
+		if _, err := s.service.Moderation.Merge(t.Context(), s.actor("mod"), first, two, ""); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.tagged(one); !slices.Equal(got, []string{"dogs", "pets"}) || s.tagged(two) != nil {
+		if got := s.tagged(first); !slices.Equal(got, []string{"dogs", "pets"}) || s.tagged(two) != nil {
 			t.Errorf("merged: %q, %q", got, s.tagged(two))
 		}
-		made, err := s.service.Moderation.Split(t.Context(), s.actor("mod"), one, moderation.Split{
+		newThread, err := s.service.Moderation.Split(t.Context(), s.actor("mod"), first, moderation.Split{
 			Posts: []int64{s.postOf("To be split off")}, Title: "Split off", Forum: s.forum("public"),
 		})
-		if err != nil || !slices.Equal(s.tagged(made), []string{"dogs", "pets"}) {
-			t.Errorf("split: %v, %q", err, s.tagged(made))
+		if err != nil || !slices.Equal(s.tagged(newThread), []string{"dogs", "pets"}) {
+			t.Errorf("split: %v, %q", err, s.tagged(newThread))
 		}
 
 		admin := s.actor("admin")
 		refused(t, "merged with itself", s.service.Tags.Merge(t.Context(), admin, tag, "Pets"), 422, "unknown")
-		if err := s.service.Tags.Merge(t.Context(), admin, tag, "DOGS"); err != nil || !slices.Equal(s.tagged(one), []string{"dogs"}) {
-			t.Errorf("merged: %v, %q", err, s.tagged(one))
+		if err := s.service.Tags.Merge(t.Context(), admin, tag, "DOGS"); err != nil || !slices.Equal(s.tagged(first), []string{"dogs"}) {
+			t.Errorf("merged: %v, %q", err, s.tagged(first))
 		}
 		tag = s.tag("dogs")
-		if err := s.service.Tags.Save(t.Context(), admin, tags.Tag{ID: tag, Name: "Hounds"}); err != nil || !slices.Equal(s.tagged(one), []string{"Hounds"}) {
-			t.Errorf("renamed: %v, %q", err, s.tagged(one))
+		if err := s.service.Tags.Save(t.Context(), admin, tags.Tag{ID: tag, Name: "Hounds"}); err != nil || !slices.Equal(s.tagged(first), []string{"Hounds"}) {
+			t.Errorf("renamed: %v, %q", err, s.tagged(first))
 		}
-		want("bob", 10, []int64{made, one})
-		if err := s.service.Tags.Delete(t.Context(), admin, tag); err != nil || s.tagged(one) != nil || list("bob", 10) != nil {
-			t.Errorf("deleted: %v, %q", err, s.tagged(one))
+		want("bob", 10, []int64{newThread, first})
+		if err := s.service.Tags.Delete(t.Context(), admin, tag); err != nil || s.tagged(first) != nil || list("bob", 10) != nil {
+			t.Errorf("deleted: %v, %q", err, s.tagged(first))
 		}
 	})
 }

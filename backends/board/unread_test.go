@@ -89,8 +89,8 @@ func TestUnread(t *testing.T) {
 		}
 		bob := s.actor("bob")
 		titles := func(list []content.ThreadInfo) (titles []string) {
-			for _, one := range list {
-				titles = append(titles, one.Title)
+			for _, thread := range list {
+				titles = append(titles, thread.Title)
 			}
 			return titles
 		}

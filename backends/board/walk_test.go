@@ -26,7 +26,7 @@ func (s *site) fill(forum string, threads, posts int) {
 	s.t.Helper()
 	var b strings.Builder
 	b.WriteString(`{"threads":[`)
-	at := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
+	date := time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i := range threads {
 		if i > 0 {
 			b.WriteByte(',')
@@ -36,8 +36,8 @@ func (s *site) fill(forum string, threads, posts int) {
 			if j > 0 {
 				b.WriteByte(',')
 			}
-			at = at.Add(time.Second)
-			b.WriteString(path(`{"author":"alice","message":"walk %d %d","at":%q}`, i, j, at.Format(time.RFC3339)))
+			date = date.Add(time.Second)
+			b.WriteString(path(`{"author":"alice","message":"walk %d %d","at":%q}`, i, j, date.Format(time.RFC3339)))
 		}
 		b.WriteString("]}")
 	}
@@ -101,17 +101,17 @@ func TestWalkPosts(t *testing.T) {
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		thread := s.threadOf("Members thread")
-		const writers, each = 4, 25
+		const writers, perWriter = 4, 25
 		var wait sync.WaitGroup
 		var posted atomic.Int64
 		for w := range writers {
-			as := []string{"alice", "bob", "mod", "admin"}[w]
-			a, err := s.service.Accounts.Authenticate(t.Context(), s.tokens[as])
+			user := []string{"alice", "bob", "mod", "admin"}[w]
+			a, err := s.service.Accounts.Authenticate(t.Context(), s.tokens[user])
 			if err != nil {
 				t.Fatal(err)
 			}
 			wait.Go(func() {
-				for i := range each {
+				for i := range perWriter {
 					if _, err := s.service.Posts.Reply(t.Context(), a, thread, posts.NewReply{Message: path("walk %d %d", w, i)}, posts.Once{}); err != nil {
 						t.Error(err)
 						return

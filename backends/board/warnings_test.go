@@ -20,8 +20,8 @@ func TestWarnings(t *testing.T) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
 		const day = 24 * time.Hour
 		post, thread, bob := s.postOf("public second"), s.threadOf("Public thread"), s.user("bob")
-		warn := func(as string, points, days int64) (warnings.Warning, error) {
-			return s.service.Warnings.Warn(t.Context(), s.actor(as), warnings.Request{Post: post, Reason: "be kind", Points: points, Days: days})
+		warn := func(user string, points, days int64) (warnings.Warning, error) {
+			return s.service.Warnings.Warn(t.Context(), s.actor(user), warnings.Request{Post: post, Reason: "be kind", Points: points, Days: days})
 		}
 		n := 0
 		reply := func(want string) {
@@ -124,15 +124,15 @@ func TestDuplicatesOfNewMembers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, kernel.Options{NoFlood: true})
-		one, other := s.threadOf("Public thread"), s.threadOf("Members thread")
+		first, other := s.threadOf("Public thread"), s.threadOf("Members thread")
 		for _, test := range []struct {
 			as, message string
 			thread      int64
 			want        string
 		}{
-			{"newbie", "Cheap watches are sold here.", one, "visible"},
+			{"newbie", "Cheap watches are sold here.", first, "visible"},
 			{"newbie", "Cheap watches are sold here.", other, "unapproved"},
-			{"newbie", "Thank you!", one, "visible"},
+			{"newbie", "Thank you!", first, "visible"},
 			{"newbie", "Thank you!", other, "visible"},
 			{"bob", "Cheap watches are sold here.", other, "visible"}, // is not new
 		} {

@@ -20,8 +20,8 @@ func TestKeyringOfWebhooks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var away error
-		s := newSite(t, db, kernel.Options{NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, away }})
+		var ringErr error
+		s := newSite(t, db, kernel.Options{NoFlood: true, Keyring: func() (keyring.Keyring, error) { return ring, ringErr }})
 		ctx, ada := t.Context(), s.actor("admin")
 		id, secret, err := s.service.Admin.AddWebhook(ctx, ada, "https://example.com/hook", []string{kernel.TopicPostHeld})
 		if err != nil {
@@ -34,8 +34,8 @@ func TestKeyringOfWebhooks(t *testing.T) {
 		if plain, err := ring.Open(ctx, sample[0].Sealed, []byte(sample[0].Associated)); err != nil || string(plain) != secret {
 			t.Errorf("%q %v", plain, err)
 		}
-		away = errors.New("another keyring")
-		for what, err := range map[string]error{
+		ringErr = errors.New("another keyring")
+		for name, err := range map[string]error{
 			"add": func() error {
 				_, _, err := s.service.Admin.AddWebhook(ctx, ada, "https://example.com/", kernel.Topics)
 				return err
@@ -43,7 +43,7 @@ func TestKeyringOfWebhooks(t *testing.T) {
 			"rotate": func() error { _, err := s.service.Admin.RotateWebhook(ctx, ada, id); return err }(),
 		} {
 			if e, ok := apierror.From(err); !ok || e.Status != 503 {
-				t.Errorf("%s: %v", what, err)
+				t.Errorf("%s: %v", name, err)
 			}
 		}
 	})

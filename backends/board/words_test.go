@@ -56,8 +56,8 @@ func TestWordIndexLeafSize(t *testing.T) {
 			}
 			s.do("bob", "POST", path("/threads/%d/posts", thread), `{"message":"`+words.String()+`"}`).want(201)
 		}
-		if n, most := s.number("SELECT count(*) FROM board_search_data"), s.number("SELECT max(length(block)) FROM board_search_data"); n < 20 || most > 1100 {
-			t.Errorf("the largest of %d leaves has %d bytes", n, most)
+		if n, maxSize := s.number("SELECT count(*) FROM board_search_data"), s.number("SELECT max(length(block)) FROM board_search_data"); n < 20 || maxSize > 1100 {
+			t.Errorf("the largest of %d leaves has %d bytes", n, maxSize)
 		}
 	})
 }

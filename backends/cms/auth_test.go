@@ -180,7 +180,7 @@ func TestJWT(t *testing.T) {
 		secret := []byte(s.server.Settings().Current().JWTSecret)
 		const hs256 = `{"alg":"HS256","typ":"JWT"}`
 		now := float64(s.clock.Load() / 1e9)
-		with := func(name string, value any) map[string]any {
+		variant := func(name string, value any) map[string]any {
 			c := maps.Clone(good)
 			if c[name] = value; value == nil {
 				delete(c, name)
@@ -188,8 +188,8 @@ func TestJWT(t *testing.T) {
 			return c
 		}
 		s.expect("GET", "/api/test", "", 200, "*", "Authorization", "Bearer "+forge(hs256, good, secret))
-		s.expect("GET", "/api/test", "", 200, "*", "Authorization", "Bearer "+forge(hs256, with("exp", now+1), secret))
-		for what, bad := range map[string]string{
+		s.expect("GET", "/api/test", "", 200, "*", "Authorization", "Bearer "+forge(hs256, variant("exp", now+1), secret))
+		for label, bad := range map[string]string{
 			"nothing":       "",
 			"no token":      "x",
 			"none":          forge(`{"alg":"none"}`, good, nil),
@@ -200,22 +200,22 @@ func TestJWT(t *testing.T) {
 			"empty secret":  forge(hs256, good, nil),
 			"type":          forge(`{"alg":"HS256","typ":"at+jwt"}`, good, secret),
 			"tampered":      token.JWT[:len(token.JWT)-60] + "A" + token.JWT[len(token.JWT)-59:],
-			"iss":           forge(hs256, with("iss", "other.example"), secret),
-			"aud":           forge(hs256, with("aud", "other.example"), secret),
-			"no exp":        forge(hs256, with("exp", nil), secret),
-			"expired":       forge(hs256, with("exp", now), secret),
-			"nbf":           forge(hs256, with("nbf", now+1), secret),
-			"iat":           forge(hs256, with("iat", now+1), secret),
-			"jti":           forge(hs256, with("jti", nil), secret),
-			"user":          forge(hs256, with("userId", 99), secret),
-			"guest":         forge(hs256, with("userId", 1), secret),
-			"half a user":   forge(hs256, with("userId", 2.5), secret),
-			"name":          forge(hs256, with("sub", "bob"), secret),
-			"epoch":         forge(hs256, with("epoch", 77), secret),
+			"iss":           forge(hs256, variant("iss", "other.example"), secret),
+			"aud":           forge(hs256, variant("aud", "other.example"), secret),
+			"no exp":        forge(hs256, variant("exp", nil), secret),
+			"expired":       forge(hs256, variant("exp", now), secret),
+			"nbf":           forge(hs256, variant("nbf", now+1), secret),
+			"iat":           forge(hs256, variant("iat", now+1), secret),
+			"jti":           forge(hs256, variant("jti", nil), secret),
+			"user":          forge(hs256, variant("userId", 99), secret),
+			"guest":         forge(hs256, variant("userId", 1), secret),
+			"half a user":   forge(hs256, variant("userId", 2.5), secret),
+			"name":          forge(hs256, variant("sub", "bob"), secret),
+			"epoch":         forge(hs256, variant("epoch", 77), secret),
 		} {
 			w := s.do("GET", "/api/test", "", "Authorization", "Bearer "+bad)
 			if w.Code != 401 || w.Body.String() != `{"error":"invalid token"}` {
-				t.Errorf("%s: %d %s", what, w.Code, w.Body)
+				t.Errorf("%s: %d %s", label, w.Code, w.Body)
 			}
 		}
 		s.expect("GET", "/api/test", "", 401, `{"error":"invalid token"}`, "Authorization", "Basic "+token.JWT)
@@ -307,14 +307,14 @@ func TestRefreshAtOnce(t *testing.T) {
 		wait.Wait()
 		s.clock.Add(int64(9 * time.Second))
 		late := s.issue("/api/auth/access", next(first.Refresh))
-		var again issued
+		var token issued
 		for _, tab := range append(tabs[:], late) {
 			s.clock.Add(int64(time.Hour))
-			again = s.issue("/api/auth/access", next(tab.Refresh))
-			s.expect("GET", "/api/test", "", 200, "*", "Authorization", "Bearer "+again.JWT)
+			token = s.issue("/api/auth/access", next(tab.Refresh))
+			s.expect("GET", "/api/test", "", 200, "*", "Authorization", "Bearer "+token.JWT)
 		}
 		s.expect("POST", "/api/auth/access", next(first.Refresh), 401, "*") // ten seconds are over: all of them end
-		s.expect("POST", "/api/auth/access", next(again.Refresh), 401, "*")
+		s.expect("POST", "/api/auth/access", next(token.Refresh), 401, "*")
 	})
 }
 

@@ -191,9 +191,9 @@ func (s *site) do(method, path, body string, headers ...string) *httptest.Respon
 }
 
 // expect sends a request, and compares status and body; * is any body.
-func (s *site) expect(method, path, sent string, status int, body string, headers ...string) *httptest.ResponseRecorder {
+func (s *site) expect(method, path, payload string, status int, body string, headers ...string) *httptest.ResponseRecorder {
 	s.Helper()
-	w := s.do(method, path, sent, headers...)
+	w := s.do(method, path, payload, headers...)
 	if w.Code != status || body != "*" && w.Body.String() != body {
 		s.Errorf("%s %s: %d %.300s\nwant %d %s", method, path, w.Code, w.Body, status, body)
 	}
@@ -286,8 +286,8 @@ func TestInput(t *testing.T) {
 }
 
 func testInput(s *site) {
-	data := func(method, path, sent string, headers ...string) string {
-		w := s.do(method, path, sent, headers...)
+	data := func(method, path, payload string, headers ...string) string {
+		w := s.do(method, path, payload, headers...)
 		var answer struct{ Data json.RawMessage }
 		if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || w.Code != 200 {
 			s.Errorf("%s %s: %d %s", method, path, w.Code, w.Body)

@@ -39,30 +39,30 @@ func TestContent(t *testing.T) {
 		if err := json.Unmarshal(w.Body.Bytes(), &page); err != nil || page.Path != "/home/first" || page.Fields["body"] != "Text" {
 			t.Fatalf("%s", w.Body)
 		}
-		at := "/api/content/pages/" + strconv.FormatInt(page.ID, 10)
-		if w.Header().Get("Location") != "http://example.com"+at {
+		pagePath := "/api/content/pages/" + strconv.FormatInt(page.ID, 10)
+		if w.Header().Get("Location") != "http://example.com"+pagePath {
 			t.Errorf("Location: %s", w.Header().Get("Location"))
 		}
-		with := func(tag string) []string { return append([]string{"If-Match", tag}, bearer...) }
-		w = s.expect("PATCH", at, `{"title":"Second"}`, 200, "*", with(`"1"`)...)
+		ifMatch := func(tag string) []string { return append([]string{"If-Match", tag}, bearer...) }
+		w = s.expect("PATCH", pagePath, `{"title":"Second"}`, 200, "*", ifMatch(`"1"`)...)
 		if w.Header().Get("ETag") != `"2"` {
 			t.Errorf("ETag: %s", w.Header().Get("ETag"))
 		}
-		s.expect("PATCH", at, `{"title":"Third"}`, 412, "*", with(`"1"`)...)
-		s.expect("PATCH", at, `{"title":"Third"}`, 412, "*", with(`W/"2"`)...)
-		s.expect("PATCH", at, `{"titel":"Third"}`, 400, "*", bearer...)
-		s.expect("PATCH", at, `{"title":7}`, 400, "*", bearer...)
-		s.expect("PATCH", at, `{"publish_at":"soon"}`, 400, "*", bearer...)
-		s.expect("PATCH", at, `{"fields":{"none":1}}`, 422, "*", bearer...)
+		s.expect("PATCH", pagePath, `{"title":"Third"}`, 412, "*", ifMatch(`"1"`)...)
+		s.expect("PATCH", pagePath, `{"title":"Third"}`, 412, "*", ifMatch(`W/"2"`)...)
+		s.expect("PATCH", pagePath, `{"titel":"Third"}`, 400, "*", bearer...)
+		s.expect("PATCH", pagePath, `{"title":7}`, 400, "*", bearer...)
+		s.expect("PATCH", pagePath, `{"publish_at":"soon"}`, 400, "*", bearer...)
+		s.expect("PATCH", pagePath, `{"fields":{"none":1}}`, 422, "*", bearer...)
 		s.expect("GET", "/api/content/pages?selector=template%3Dpost,title%3DSecond", "", 200, "*", bearer...)
 		s.expect("GET", "/api/content/pages?selector=nofield%3D1", "", 400, "*", bearer...)
 		s.expect("GET", "/api/content/pages/999999", "", 404, "*", bearer...)
 		s.expect("GET", "/api/content/pages/999999999999999999", "", 404, "*", bearer...)
 		s.expect("GET", "/api/content/templates", "", 200, "*", bearer...)
 		s.expect("GET", "/api/content/fields", "", 200, "*", bearer...)
-		s.expect("DELETE", at, "", 412, "*", with(`"1"`)...)
-		s.expect("PATCH", at, `{"title":"Third"}`, 412, "*", with(`"1-gzip"`)...)
-		s.expect("DELETE", at, "", 204, "", with(`"2-gzip"`)...) // as a compressing handler tells it
+		s.expect("DELETE", pagePath, "", 412, "*", ifMatch(`"1"`)...)
+		s.expect("PATCH", pagePath, `{"title":"Third"}`, 412, "*", ifMatch(`"1-gzip"`)...)
+		s.expect("DELETE", pagePath, "", 204, "", ifMatch(`"2-gzip"`)...) // as a compressing handler tells it
 		s.expect("GET", "/api/content/path/home/first", "", 404, "*", bearer...)
 
 		w = s.expect("POST", "/api/content/pages", `{"template":"post","parent":`+strconv.FormatInt(home.ID, 10)+`,"title":"Old","status":"published"}`, 201, "*", bearer...)
@@ -71,8 +71,8 @@ func TestContent(t *testing.T) {
 		}
 		s.expect("PATCH", "/api/content/pages/"+strconv.FormatInt(page.ID, 10), `{"name":"new"}`, 200, "*", bearer...)
 		w = s.expect("GET", "/api/content/path/home/old", "", 301, "", bearer...)
-		if to := w.Header().Get("Location"); to != "http://example.com/api/content/path/home/new" {
-			t.Errorf("Location: %s", to)
+		if location := w.Header().Get("Location"); location != "http://example.com/api/content/path/home/new" {
+			t.Errorf("Location: %s", location)
 		}
 
 		now := *s.server.Settings().Current()

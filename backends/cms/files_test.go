@@ -89,23 +89,23 @@ func TestContentFiles(t *testing.T) {
 	onBoth(t, settings.Settings{Auth: settings.JWT, Content: settings.ContentWrite}, func(s *site) {
 		id, bearer := s.album()
 		raw := picture(s.T)
-		to := fmt.Sprintf("/api/content/pages/%d/files/pictures", id)
-		with := func(more ...string) []string { return append(more, bearer...) }
-		s.expect("POST", to+"?name=a.png", raw, 401, "*")
-		s.expect("POST", to, raw, 400, `{"error":"Required parameter 'name' is missing"}`, with("Content-Type", "image/png")...)
-		s.expect("POST", to+"?name=a.gif", raw, 422, "*", with("Content-Type", "image/gif")...)
-		w := s.expect("POST", to+"?name=a.png", raw, 201, "*", with("Content-Type", "image/png")...)
+		fieldPath := fmt.Sprintf("/api/content/pages/%d/files/pictures", id)
+		headers := func(more ...string) []string { return append(more, bearer...) }
+		s.expect("POST", fieldPath+"?name=a.png", raw, 401, "*")
+		s.expect("POST", fieldPath, raw, 400, `{"error":"Required parameter 'name' is missing"}`, headers("Content-Type", "image/png")...)
+		s.expect("POST", fieldPath+"?name=a.gif", raw, 422, "*", headers("Content-Type", "image/gif")...)
+		w := s.expect("POST", fieldPath+"?name=a.png", raw, 201, "*", headers("Content-Type", "image/png")...)
 		first := fileOf(s.T, w.Body.Bytes(), 0)
 		if w.Header().Get("ETag") != `"2"` {
 			t.Errorf("ETag: %s", w.Header().Get("ETag"))
 		}
 		body, kind := form(s.T, "photo", "b.png", raw)
-		w = s.expect("POST", to, body, 201, "*", with("Content-Type", kind)...)
+		w = s.expect("POST", fieldPath, body, 201, "*", headers("Content-Type", kind)...)
 		if fileOf(s.T, w.Body.Bytes(), 1) == first {
 			t.Error("a file is listed twice")
 		}
-		at := fmt.Sprintf("/api/content/files/%d", first)
-		w = s.expect("GET", at, "", 200, "*")
+		filePath := fmt.Sprintf("/api/content/files/%d", first)
+		w = s.expect("GET", filePath, "", 200, "*")
 		for name, want := range map[string]string{
 			"Content-Type": "image/png", "X-Content-Type-Options": "nosniff", "Content-Disposition": `inline; filename="a.png"; filename*=UTF-8''a.png`, "Cache-Control": "public, max-age=300",
 			"Accept-Ranges": "bytes", "Cross-Origin-Resource-Policy": "cross-origin",
@@ -115,26 +115,26 @@ func TestContentFiles(t *testing.T) {
 			}
 		}
 		tag := w.Header().Get("ETag")
-		s.expect("GET", at, "", 304, "", "If-None-Match", tag)
-		if w = s.expect("GET", at, "", 206, "*", "Range", "bytes=1-3"); w.Body.String() != "PNG" {
+		s.expect("GET", filePath, "", 304, "", "If-None-Match", tag)
+		if w = s.expect("GET", filePath, "", 206, "*", "Range", "bytes=1-3"); w.Body.String() != "PNG" {
 			t.Errorf("a range is %q", w.Body)
 		}
-		s.expect("GET", at, "", 416, "*", "Range", "bytes=999999-")
-		if w = s.expect("GET", at+"?width=32", "", 200, "*"); w.Header().Get("ETag") == tag {
+		s.expect("GET", filePath, "", 416, "*", "Range", "bytes=999999-")
+		if w = s.expect("GET", filePath+"?width=32", "", 200, "*"); w.Header().Get("ETag") == tag {
 			t.Error("a scaled image has the same ETag as the original")
 		}
 		if small, err := png.DecodeConfig(w.Body); err != nil || small.Width != 32 {
 			t.Errorf("%+v: %v", small, err)
 		}
-		s.expect("GET", at+"?width=33", "", 403, `{"error":"the field of the file does not allow the size 33x"}`)
-		s.expect("GET", at+"?width=9999", "", 400, "*")
+		s.expect("GET", filePath+"?width=33", "", 403, `{"error":"the field of the file does not allow the size 33x"}`)
+		s.expect("GET", filePath+"?width=9999", "", 400, "*")
 		s.expect("GET", "/api/content/files/999999", "", 404, "*")
 
-		// Who may not see the page gets no file of it.
+		// A user who may not see the page gets no file of it.
 		page := fmt.Sprintf("/api/content/pages/%d", id)
 		s.expect("POST", page+"/unpublish", "", 200, "*", bearer...)
-		s.expect("GET", at, "", 404, "*")
-		w = s.expect("GET", at, "", 200, "*", bearer...)
+		s.expect("GET", filePath, "", 404, "*")
+		w = s.expect("GET", filePath, "", 200, "*", bearer...)
 		if w.Header().Get("Cross-Origin-Resource-Policy") != "same-origin" || w.Header().Get("Cache-Control") != "private, no-cache" {
 			t.Errorf("%v", w.Header())
 		}
@@ -168,9 +168,9 @@ $routes = [
 	s.reload()
 	raw := picture(s.T)
 	body, kind := form(s.T, "photo", "b.png", raw)
-	at := fmt.Sprintf("/api/album/%d", id)
-	w := s.expect(http.MethodPost, at, body, 200, "*", append([]string{"Content-Type", kind}, bearer...)...)
-	var made struct {
+	albumPath := fmt.Sprintf("/api/album/%d", id)
+	w := s.expect(http.MethodPost, albumPath, body, 200, "*", append([]string{"Content-Type", kind}, bearer...)...)
+	var answer struct {
 		Files []struct {
 			Field, Name string
 			Size        int
@@ -178,23 +178,23 @@ $routes = [
 		Note, Image string
 		ID          int64
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), &made); err != nil || len(made.Files) != 1 || made.Files[0].Name != "b.png" || made.Files[0].Size != len(raw) || made.Note != "a note" {
+	if err := json.Unmarshal(w.Body.Bytes(), &answer); err != nil || len(answer.Files) != 1 || answer.Files[0].Name != "b.png" || answer.Files[0].Size != len(raw) || answer.Note != "a note" {
 		s.Fatalf("%s: %v", w.Body, err)
 	}
-	s.expect(http.MethodPost, at, `{"photo":"b.png"}`, 400, `{"error":"a file 'photo' is missing"}`, bearer...)
+	s.expect(http.MethodPost, albumPath, `{"photo":"b.png"}`, 400, `{"error":"a file 'photo' is missing"}`, bearer...)
 	s.expect(http.MethodPost, fmt.Sprintf("/api/table/%d", id), "", 200, "2", bearer...)
-	if w = s.expect(http.MethodGet, fmt.Sprintf("/api/show/%d", made.ID), "", 200, "*"); w.Header().Get("Content-Type") != "image/png" {
+	if w = s.expect(http.MethodGet, fmt.Sprintf("/api/show/%d", answer.ID), "", 200, "*"); w.Header().Get("Content-Type") != "image/png" {
 		s.Errorf("%v", w.Header())
 	}
-	w = s.expect(http.MethodGet, fmt.Sprintf("/api/show/%d?width=16", made.ID), "", 200, "*")
+	w = s.expect(http.MethodGet, fmt.Sprintf("/api/show/%d?width=16", answer.ID), "", 200, "*")
 	if small, err := png.DecodeConfig(w.Body); err != nil || small.Width != 16 {
 		s.Errorf("%+v: %v", small, err)
 	}
-	s.expect(http.MethodGet, fmt.Sprintf("/api/show/%d?width=9999", made.ID), "", 400, "*")
+	s.expect(http.MethodGet, fmt.Sprintf("/api/show/%d?width=9999", answer.ID), "", 400, "*")
 	s.expect(http.MethodGet, "/api/show/999999", "", 404, "*")
-	path, ok := strings.CutPrefix(made.Image, "http://example.com")
+	path, ok := strings.CutPrefix(answer.Image, "http://example.com")
 	if !ok {
-		s.Fatalf("image: %s", made.Image)
+		s.Fatalf("image: %s", answer.Image)
 	}
 	w = s.expect(http.MethodGet, path, "", 200, "*")
 	if small, err := png.DecodeConfig(w.Body); err != nil || small.Width != 20 || small.Height != 10 {
@@ -211,75 +211,75 @@ func TestContentLife(t *testing.T) {
 		id, bearer := s.album()
 		token := bearer[1]
 		var home, page, got content.Page
-		call := func(method, path, sent string, status int, into any, more ...string) {
+		call := func(method, path, body string, status int, result any, more ...string) {
 			s.Helper()
-			w := s.expect(method, "/api/content/"+path, sent, status, "*", append([]string{"Authorization", token}, more...)...)
-			if into != nil {
+			w := s.expect(method, "/api/content/"+path, body, status, "*", append([]string{"Authorization", token}, more...)...)
+			if result != nil {
 				got = content.Page{}
-				if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
+				if err := json.Unmarshal(w.Body.Bytes(), result); err != nil {
 					s.Fatalf("%s: %v", w.Body, err)
 				}
 			}
 		}
 		call("GET", "path/home", "", 200, &home)
 		call("POST", "pages", fmt.Sprintf(`{"template":"post","parent":%d,"title":"One","status":"published","fields":{"body":"First"}}`, home.ID), 201, &page)
-		of := fmt.Sprintf("pages/%d", page.ID)
+		pagePath := fmt.Sprintf("pages/%d", page.ID)
 
-		call("PATCH", of, `{"draft":true,"fields":{"body":"Draft"}}`, 200, nil)
-		call("GET", of, "", 200, &got)
+		call("PATCH", pagePath, `{"draft":true,"fields":{"body":"Draft"}}`, 200, nil)
+		call("GET", pagePath, "", 200, &got)
 		if got.Fields["body"] != "First" || !got.Draft {
 			s.Errorf("%+v", got)
 		}
 		var link struct{ URL, Until string }
-		call("POST", of+"/preview", `{"seconds":60}`, 200, &link)
+		call("POST", pagePath+"/preview", `{"seconds":60}`, 200, &link)
 		preview := strings.TrimPrefix(link.URL, "http://example.com")
 		if w := s.expect("GET", preview, "", 200, "*"); !strings.Contains(w.Body.String(), `"Draft"`) || w.Header().Get("Cache-Control") != "private, no-store" || w.Header().Get("Referrer-Policy") != "no-referrer" {
 			s.Errorf("%s %v", w.Body, w.Header())
 		}
 		s.expect("GET", preview[:len(preview)-2]+"xx", "", 404, "*")
-		call("POST", of+"/preview", `{"seconds":9999999999}`, 400, nil)
-		call("POST", of+"/preview", `{"minutes":1}`, 400, nil)
-		call("DELETE", of+"/draft", "", 200, &got)
-		call("PATCH", of, `{"draft":true,"fields":{"body":"Second"}}`, 200, &got)
-		call("GET", of+"/draft", "", 200, &got)
+		call("POST", pagePath+"/preview", `{"seconds":9999999999}`, 400, nil)
+		call("POST", pagePath+"/preview", `{"minutes":1}`, 400, nil)
+		call("DELETE", pagePath+"/draft", "", 200, &got)
+		call("PATCH", pagePath, `{"draft":true,"fields":{"body":"Second"}}`, 200, &got)
+		call("GET", pagePath+"/draft", "", 200, &got)
 		if got.Fields["body"] != "Second" {
 			s.Errorf("%+v", got)
 		}
-		call("POST", of+"/publish", "", 412, nil, "If-Match", `"1"`)
-		call("POST", of+"/publish", "", 200, &got)
+		call("POST", pagePath+"/publish", "", 412, nil, "If-Match", `"1"`)
+		call("POST", pagePath+"/publish", "", 200, &got)
 		if got.Fields["body"] != "Second" || got.Draft {
 			s.Errorf("%+v", got)
 		}
-		call("POST", of+"/publish", "", 409, nil)
-		var was struct{ Revisions []content.Revision }
-		call("GET", of+"/revisions", "", 200, &was)
-		if len(was.Revisions) != 1 || was.Revisions[0].Fields["body"] != "First" {
-			s.Errorf("%+v", was)
+		call("POST", pagePath+"/publish", "", 409, nil)
+		var history struct{ Revisions []content.Revision }
+		call("GET", pagePath+"/revisions", "", 200, &history)
+		if len(history.Revisions) != 1 || history.Revisions[0].Fields["body"] != "First" {
+			s.Errorf("%+v", history)
 		}
-		call("POST", fmt.Sprintf("%s/revisions/%d/restore", of, was.Revisions[0].Revision), "", 200, &got)
-		call("POST", of+"/revisions/99/restore", "", 404, nil)
+		call("POST", fmt.Sprintf("%s/revisions/%d/restore", pagePath, history.Revisions[0].Revision), "", 200, &got)
+		call("POST", pagePath+"/revisions/99/restore", "", 404, nil)
 		if got.Fields["body"] != "First" {
 			s.Errorf("%+v", got)
 		}
-		call("POST", of+"/unpublish", "", 200, &got)
+		call("POST", pagePath+"/unpublish", "", 200, &got)
 		if got.Status != "unpublished" {
 			s.Errorf("%+v", got)
 		}
-		call("PATCH", of, `{"publish_at":"2030-01-01T00:00:00Z"}`, 200, &got)
+		call("PATCH", pagePath, `{"publish_at":"2030-01-01T00:00:00Z"}`, 200, &got)
 		if got.PublishAt == 0 {
 			s.Errorf("%+v", got)
 		}
-		call("POST", of+"/publish", "", 200, &got)
+		call("POST", pagePath+"/publish", "", 200, &got)
 
 		call("POST", fmt.Sprintf("pages/%d/order", home.ID), fmt.Sprintf(`{"children":[%d]}`, page.ID), 204, nil)
-		call("POST", of+"/move", fmt.Sprintf(`{"parent":%d}`, id), 200, &got)
+		call("POST", pagePath+"/move", fmt.Sprintf(`{"parent":%d}`, id), 200, &got)
 		if got.Path != "/home/album/one" {
 			s.Errorf("%s", got.Path)
 		}
-		call("POST", of+"/move", `{"parent":"x"}`, 400, nil)
-		call("POST", of+"/move", fmt.Sprintf(`{"parent":%d}`, page.ID), 422, nil)
+		call("POST", pagePath+"/move", `{"parent":"x"}`, 400, nil)
+		call("POST", pagePath+"/move", fmt.Sprintf(`{"parent":%d}`, page.ID), 422, nil)
 
-		call("DELETE", of, "", 204, nil)
+		call("DELETE", pagePath, "", 204, nil)
 		var trash struct {
 			Pages  []content.Page
 			Before int64
@@ -293,16 +293,16 @@ func TestContentLife(t *testing.T) {
 			s.Errorf("%+v", trash)
 		}
 		call("GET", "trash?limit=0", "", 400, nil)
-		call("POST", of+"/restore", "", 200, &got)
+		call("POST", pagePath+"/restore", "", 200, &got)
 		if got.Path != "/home/album/one" {
 			s.Errorf("%s", got.Path)
 		}
 		call("DELETE", fmt.Sprintf("trash/%d", page.ID), "", 409, nil)
-		call("DELETE", of, "", 204, nil)
+		call("DELETE", pagePath, "", 204, nil)
 		call("DELETE", fmt.Sprintf("trash/%d", page.ID), "", 204, nil)
-		call("GET", of, "", 404, nil)
+		call("GET", pagePath, "", 404, nil)
 
-		// Who may not change the pages does none of it.
+		// A user who may not change the pages can do none of this.
 		reader := bob(s)
 		for _, c := range [][2]string{{"GET", "/revisions"}, {"POST", "/publish"}, {"POST", "/unpublish"}, {"POST", "/move"}, {"POST", "/preview"}, {"DELETE", "/draft"}} {
 			s.expect(c[0], fmt.Sprintf("/api/content/pages/%d%s", id, c[1]), "", 403, "*", reader...)

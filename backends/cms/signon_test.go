@@ -26,12 +26,12 @@ type signOn struct {
 
 func newSignOn(t *testing.T, db *store.DB) *signOn {
 	t.Helper()
-	at, memory := oidclogintest.New(t), counters.NewMemory(nil)
+	provider, memory := oidclogintest.New(t), counters.NewMemory(nil)
 	s := newSite(t, db, settings.Settings{}, func(o *cms.Options) {
 		var err error
 		o.OIDCLabel = "Example"
 		o.OIDC, err = oidclogin.New(oidclogin.Options{
-			Issuer: at.URL, ClientID: oidclogintest.ClientID, Secret: oidclogintest.Secret, Key: o.Key, Counters: func() counters.Store { return memory },
+			Issuer: provider.URL, ClientID: oidclogintest.ClientID, Secret: oidclogintest.Secret, Key: o.Key, Counters: func() counters.Store { return memory },
 			Groups: map[string][]string{"root": {"superuser"}, "staff": {"editor", "nobodys"}},
 		})
 		if err != nil {
@@ -43,7 +43,7 @@ func newSignOn(t *testing.T, db *store.DB) *signOn {
 	}
 	server := httptest.NewServer(s.server)
 	t.Cleanup(server.Close)
-	return &signOn{&office{s, server.URL}, at}
+	return &signOn{&office{s, server.URL}, provider}
 }
 
 // come signs a person in by a new browser, and is the page that the sign-in ends on.
@@ -69,8 +69,8 @@ func TestEndSessions(t *testing.T) {
 			return s.come(sub, sub+"@example.com", true, "root").Want(http.StatusSeeOther).Browser
 		}
 		ann, bob := come("s-ann"), come("s-bob")
-		for _, one := range [][2]string{{s.at.URL, "s-nobody"}, {"https://other.example", "s-ann"}} {
-			if err := s.server.EndSessions(t.Context(), one[0], one[1]); err != nil {
+		for _, identity := range [][2]string{{s.at.URL, "s-nobody"}, {"https://other.example", "s-ann"}} {
+			if err := s.server.EndSessions(t.Context(), identity[0], identity[1]); err != nil {
 				t.Error(err)
 			}
 		}

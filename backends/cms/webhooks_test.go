@@ -35,11 +35,11 @@ func TestWebhooks(t *testing.T) {
 			got, bodies = append(got, r), append(bodies, string(body))
 		}))
 		s.Cleanup(receiver.Close)
-		call := func(method, path, sent string, status int, into any) {
+		call := func(method, path, payload string, status int, result any) {
 			s.Helper()
-			w := s.expect(method, "/api/content/webhooks"+path, sent, status, "*", bearer...)
-			if into != nil {
-				if err := json.Unmarshal(w.Body.Bytes(), into); err != nil {
+			w := s.expect(method, "/api/content/webhooks"+path, payload, status, "*", bearer...)
+			if result != nil {
+				if err := json.Unmarshal(w.Body.Bytes(), result); err != nil {
 					s.Fatalf("%s: %v", w.Body, err)
 				}
 			}
@@ -52,7 +52,7 @@ func TestWebhooks(t *testing.T) {
 			Secret string
 		}
 		call("POST", "", fmt.Sprintf(`{"url":%q,"topics":["page.changed"]}`, receiver.URL), 201, &hook)
-		at := fmt.Sprintf("/%d", hook.ID)
+		hookPath := fmt.Sprintf("/%d", hook.ID)
 		var sealed string
 		err := s.db.Read(s.Context(), func(c store.Conn) error { return c.Row("SELECT secret FROM cms_webhooks").Scan(&sealed) })
 		if err != nil || strings.Contains(sealed, hook.Secret) || strings.HasPrefix(sealed, "plain.") {
@@ -63,7 +63,7 @@ func TestWebhooks(t *testing.T) {
 		}
 		s.expect("PATCH", fmt.Sprintf("/api/content/pages/%d", id), `{"title":"Other"}`, 200, "*", bearer...)
 
-		// What is not public is not connected to, unless the configuration allows it.
+		// A sender connects to no address that is not public, unless the configuration allows it.
 		public := webhook.NewSender(nil, zap.NewNop())
 		defer public.Close()
 		if n, err := s.server.Webhooks().Hooks.Deliver(s.Context(), public); n != 0 || err != nil || len(got) != 0 {
@@ -72,7 +72,7 @@ func TestWebhooks(t *testing.T) {
 		var tried struct {
 			Deliveries []struct{ State, Answer, Topic string }
 		}
-		call("GET", at+"/deliveries", "", 200, &tried)
+		call("GET", hookPath+"/deliveries", "", 200, &tried)
 		if len(tried.Deliveries) != 1 || tried.Deliveries[0].State != "pending" || tried.Deliveries[0].Answer == "" || tried.Deliveries[0].Topic != "page.changed" {
 			s.Errorf("%+v", tried)
 		}
@@ -90,15 +90,15 @@ func TestWebhooks(t *testing.T) {
 		}
 
 		var next struct{ Secret string }
-		call("POST", at+"/secret", "", 200, &next)
+		call("POST", hookPath+"/secret", "", 200, &next)
 		if !strings.HasPrefix(next.Secret, "whsec_") || next.Secret == hook.Secret {
 			s.Errorf("secret %s", next.Secret)
 		}
-		call("POST", at+"/test", "", 204, nil)
-		call("PATCH", at, `{}`, 400, nil)
-		call("PATCH", at, `{"enabled":false}`, 204, nil)
-		call("POST", at+"/test", "", 409, nil)
-		for _, c := range [][2]string{{"GET", ""}, {"POST", ""}, {"PATCH", at}, {"DELETE", at}, {"POST", at + "/secret"}, {"POST", at + "/test"}, {"GET", at + "/deliveries"}} {
+		call("POST", hookPath+"/test", "", 204, nil)
+		call("PATCH", hookPath, `{}`, 400, nil)
+		call("PATCH", hookPath, `{"enabled":false}`, 204, nil)
+		call("POST", hookPath+"/test", "", 409, nil)
+		for _, c := range [][2]string{{"GET", ""}, {"POST", ""}, {"PATCH", hookPath}, {"DELETE", hookPath}, {"POST", hookPath + "/secret"}, {"POST", hookPath + "/test"}, {"GET", hookPath + "/deliveries"}} {
 			if c[0] == "PATCH" {
 				s.expect(c[0], "/api/content/webhooks"+c[1], `{"enabled":true}`, 401, "*")
 				continue
@@ -107,9 +107,9 @@ func TestWebhooks(t *testing.T) {
 		}
 		reader := bob(s)
 		s.expect("GET", "/api/content/webhooks", "", 403, "*", reader...)
-		s.expect("DELETE", "/api/content/webhooks"+at, "", 403, "*", reader...)
+		s.expect("DELETE", "/api/content/webhooks"+hookPath, "", 403, "*", reader...)
 		s.expect("POST", "/api/content/webhooks", fmt.Sprintf(`{"url":%q,"topics":["page.changed"]}`, receiver.URL), 403, "*", reader...)
-		call("DELETE", at, "", 204, nil)
-		call("DELETE", at, "", 404, nil)
+		call("DELETE", hookPath, "", 204, nil)
+		call("DELETE", hookPath, "", 404, nil)
 	})
 }

@@ -135,10 +135,10 @@ func TestDocuments(t *testing.T) {
 func TestSignOn(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
-		at := oidclogintest.New(t)
+		idp := oidclogintest.New(t)
 		memory := counters.NewMemory(nil)
 		provider, err := oidclogin.New(oidclogin.Options{
-			Issuer: at.URL, ClientID: oidclogintest.ClientID, Secret: oidclogintest.Secret, Groups: map[string][]string{"root": {AdministratorGroup}},
+			Issuer: idp.URL, ClientID: oidclogintest.ClientID, Secret: oidclogintest.Secret, Groups: map[string][]string{"root": {AdministratorGroup}},
 			Key: func() []byte { return []byte(strings.Repeat("k", 32)) }, Counters: func() counters.Store { return memory },
 		})
 		if err != nil {
@@ -158,9 +158,9 @@ func TestSignOn(t *testing.T) {
 		signIn := func(claims map[string]any) *pagestest.Browser {
 			t.Helper()
 			b := pagestest.New(t, base, false)
-			at.Claims = claims
+			idp.Claims = claims
 			redirect := b.Get(Mount + "/login?next=/docs").Want(http.StatusSeeOther)
-			b.Get(Mount + "/login/callback?" + at.Visit(redirect.Header.Get("Location")).Encode()).Want(http.StatusSeeOther).Leads(Mount + "/docs")
+			b.Get(Mount + "/login/callback?" + idp.Visit(redirect.Header.Get("Location")).Encode()).Want(http.StatusSeeOther).Leads(Mount + "/docs")
 			return b
 		}
 		// hidden checks that the state is hidden.
@@ -183,18 +183,18 @@ func TestSignOn(t *testing.T) {
 		elsewhere := signIn(map[string]any{"sub": "ann", "name": "Ann", "groups": []any{"root"}})
 		page.Send(Mount + "/logout").Want(http.StatusSeeOther)
 		hidden(ann) // signed out
-		if len(signedOut) != 1 || signedOut[0] != at.URL+" ann" {
+		if len(signedOut) != 1 || signedOut[0] != idp.URL+" ann" {
 			t.Errorf("SignedOut was called for %q, want once for ann", signedOut)
 		}
 		elsewhere.Get("/").Want(http.StatusOK, secrets...)
-		if err := home.EndSessions(t.Context(), at.URL, "ann"); err != nil {
+		if err := home.EndSessions(t.Context(), idp.URL, "ann"); err != nil {
 			t.Fatal(err)
 		}
 		hidden(elsewhere) // signed out by EndSessions
 		bob.Get("/").Want(http.StatusOK, "bob@example.com")
 
-		again := signIn(map[string]any{"sub": "ann", "name": "Ann", "groups": []any{"root"}})
+		idleUser := signIn(map[string]any{"sub": "ann", "name": "Ann", "groups": []any{"root"}})
 		now = now.Add(sessionIdle + time.Minute)
-		hidden(again) // the session has ended
+		hidden(idleUser) // the session has ended
 	})
 }

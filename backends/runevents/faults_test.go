@@ -48,10 +48,10 @@ func TestFaultOfTheDatabase(t *testing.T) {
 		if p.dialect == store.SQLite {
 			reports = "run_inbox"
 		}
-		for what, table := range map[string]string{"report": reports, "node": "run_nodes", "list": "run_rejected"} {
+		for name, table := range map[string]string{"report": reports, "node": "run_nodes", "list": "run_rejected"} {
 			s.exec(t, "ALTER TABLE "+table+" RENAME TO away")
-			url, body := leastURL, minimalReport("v1", what)
-			switch what {
+			url, body := leastURL, minimalReport("v1", name)
+			switch name {
 			case "node":
 				url, body = "/store/cmd/v1?command=deactivate_node&version=3&certname=x", []byte(`{"certname":"a.example.com","producer_timestamp":"2026-03-01T00:00:00Z"}`)
 			case "list":
@@ -59,18 +59,18 @@ func TestFaultOfTheDatabase(t *testing.T) {
 			}
 			for _, wait := range []string{"", "&secondsToWaitForCompletion=30"} {
 				if w := s.post(url+wait, body); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `{"error":"The command could not be stored`) {
-					t.Errorf("%s: %d %v %s", what, w.Code, w.Header(), w.Body)
+					t.Errorf("%s: %d %v %s", name, w.Code, w.Header(), w.Body)
 				}
 			}
 			if code := s.status(); code != http.StatusServiceUnavailable {
-				t.Errorf("%s: status %d while nothing can be stored", what, code)
+				t.Errorf("%s: status %d while nothing can be stored", name, code)
 			}
 			s.exec(t, "ALTER TABLE away RENAME TO "+table)
 			if w := s.post(url, body); w.Code != http.StatusOK {
-				t.Errorf("%s: %d %s", what, w.Code, w.Body)
+				t.Errorf("%s: %d %s", name, w.Code, w.Body)
 			}
 			if code := s.status(); code != http.StatusOK {
-				t.Errorf("%s: status %d afterwards", what, code)
+				t.Errorf("%s: status %d afterwards", name, code)
 			}
 		}
 		if list, err := s.Rejected(t.Context()); err != nil || len(list) != 1 || s.RejectedCount() != 1 {
@@ -151,12 +151,12 @@ func TestTimesInTheFuture(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p testDatabase) {
 		s := p.start(t)
-		near, far := now.Add(maxAhead).Format(time.RFC3339), now.Add(maxAhead+time.Second).Format(time.RFC3339)
+		latest, far := now.Add(maxAhead).Format(time.RFC3339), now.Add(maxAhead+time.Second).Format(time.RFC3339)
 		for name, c := range map[string]struct {
 			replace []string
 			want    string
 		}{
-			"near":       {[]string{"2026-03-02T10:00:10.000+00:00", near, "2026-03-02T10:00:02.000Z", near}, ""},
+			"near":       {[]string{"2026-03-02T10:00:10.000+00:00", latest, "2026-03-02T10:00:02.000Z", latest}, ""},
 			"far report": {[]string{"2026-03-02T10:00:10.000+00:00", far}, "report: producer_timestamp is 2026-04-08T12:00:01.000Z, more than 7 days ahead of the clock of this server"},
 			"far event":  {[]string{"2026-03-02T10:00:02.000Z", far}, "report: the timestamp of an event is 2026-04-08T12:00:01.000Z, more than"},
 		} {
@@ -168,8 +168,8 @@ func TestTimesInTheFuture(t *testing.T) {
 			t.Errorf("%d events", n)
 		}
 		// No report could reactivate a node that is deactivated at such a time.
-		deactivateAt := func(at string) error {
-			return s.Store(t.Context(), Command{Name: deactivateNode, Version: 3, Certname: "a", Payload: []byte(`{"certname":"a.example.com","producer_timestamp":"` + at + `"}`)})
+		deactivateAt := func(timestamp string) error {
+			return s.Store(t.Context(), Command{Name: deactivateNode, Version: 3, Certname: "a", Payload: []byte(`{"certname":"a.example.com","producer_timestamp":"` + timestamp + `"}`)})
 		}
 		const want = "deactivate node: producer_timestamp is 2026-04-08T12:00:01.000Z, more than 7 days ahead of the clock of this server"
 		if err := deactivateAt(far); !IsPayload(err) || err.Error() != want {

@@ -93,7 +93,7 @@ func TestInboxOfOtherProcess(t *testing.T) {
 	t.Parallel()
 	s, p := startOnSQLite(t)
 	s.sendReports(t, 40)
-	// It files them as they were acknowledged, whatever it keeps itself.
+	// The other process files the reports as they were acknowledged, however long it keeps events itself.
 	other := p.start(t, func(o *Options) { o.EventTTL = time.Hour })
 	if n := other.queryInt(t, "SELECT count(*) FROM run_reports"); n != 40 {
 		t.Errorf("the other one sees %d reports", n)
@@ -101,12 +101,12 @@ func TestInboxOfOtherProcess(t *testing.T) {
 	if n := s.queryInt(t, "SELECT count(*) FROM run_events"); n != 40 {
 		t.Errorf("%d events, want 40", n)
 	}
-	other.sendReports(t, 50) // 40 of them again
+	other.sendReports(t, 50) // 40 of them were sent before
 	s.sendReports(t, 60)
 	var wg sync.WaitGroup
-	for _, each := range []*Service{s, other, s, other} {
+	for _, service := range []*Service{s, other, s, other} {
 		wg.Go(func() {
-			if err := each.Settle(t.Context()); err != nil {
+			if err := service.Settle(t.Context()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -154,12 +154,12 @@ func TestInboxKeepsGzip(t *testing.T) {
 		if w := s.post(leastURL, body, "Content-Encoding", "gzip"); w.Code != http.StatusOK {
 			t.Fatalf("report %d: %d %s", i, w.Code, w.Body)
 		}
-		var kept bool
+		var unchanged bool
 		err := s.db.Read(t.Context(), func(c store.Conn) error {
-			return c.Row("SELECT payload = ? FROM run_inbox ORDER BY id DESC", body).Scan(&kept)
+			return c.Row("SELECT payload = ? FROM run_inbox ORDER BY id DESC", body).Scan(&unchanged)
 		})
-		if err != nil || kept != (i == 0) {
-			t.Errorf("report %d is kept as it came: %t %v", i, kept, err)
+		if err != nil || unchanged != (i == 0) {
+			t.Errorf("report %d is kept as it came: %t %v", i, unchanged, err)
 		}
 	}
 	if n := p.start(t).queryInt(t, "SELECT count(*) FROM run_reports"); n != 2 {

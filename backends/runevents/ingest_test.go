@@ -56,9 +56,9 @@ func TestGather(t *testing.T) {
 // later ones.
 func TestWriterPanics(t *testing.T) {
 	t.Parallel()
-	s := &Service{queue: make(chan *job, queueLength), writer: make(chan *writer, 1)} // without what it takes to write
+	s := &Service{queue: make(chan *job, queueLength), writer: make(chan *writer, 1)} // it lacks what it takes to write
 	s.writer <- &writer{Service: s}
-	one, err := s.enqueue(&report{})
+	first, err := s.enqueue(&report{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestWriterPanics(t *testing.T) {
 				t.Error("no panic")
 			}
 		}()
-		_ = s.await(one)
+		_ = s.await(first)
 	}()
 	if err := s.await(other); !errors.Is(err, errUnfinished) {
 		t.Errorf("the other's error: %v", err)

@@ -28,8 +28,8 @@ func (s *Service) partitionsOf(tb testing.TB, table string) (list []partition) {
 
 // reportOfDay returns a command with a report from the given number of days ago.
 func reportOfDay(ago int64) Command {
-	at := now.Add(-time.Duration(ago) * day).Format("2006-01-02T")
-	return Command{Name: storeReport, Version: 8, Certname: "a", Payload: minimalReport("2026-03-02T", at)}
+	date := now.Add(-time.Duration(ago) * day).Format("2006-01-02T")
+	return Command{Name: storeReport, Version: 8, Certname: "a", Payload: minimalReport("2026-03-02T", date)}
 }
 
 // TestSpans checks that a long retention has partitions of many days, whatever partitions existed before, and that
@@ -68,9 +68,9 @@ func TestSpans(t *testing.T) {
 			}
 		}
 	}
-	for what, want := range map[string]int64{"run_events": total, "run_reports": total, "run_report_details": total} {
-		if n := s.queryInt(t, "SELECT count(*) FROM "+what); n != want {
-			t.Errorf("%s: %d rows, want %d", what, n, want)
+	for name, want := range map[string]int64{"run_events": total, "run_reports": total, "run_report_details": total} {
+		if n := s.queryInt(t, "SELECT count(*) FROM "+name); n != want {
+			t.Errorf("%s: %d rows, want %d", name, n, want)
 		}
 	}
 	// What is left of a partition keeps its counts and its resources.
@@ -122,13 +122,13 @@ func TestPartitionOfOtherProcess(t *testing.T) {
 	p := testDatabase{store.Postgres, testenv.Postgres(t).DSN()}
 	s := p.start(t)
 	spans, today := s.detailsPartitioning(), dayOf(now.UnixMilli())
-	from := spans.partitionStart(today)
+	start := spans.partitionStart(today)
 	waiting := make(chan error, 1)
 	err := p.open(t).Write(store.ReadCommitted(t.Context()), func(c store.Conn) error {
 		if _, err := c.Exec("SELECT pg_advisory_xact_lock($1)", int64(partitionLock)); err != nil {
 			return err
 		}
-		if err := attachPartition(c, spans.table, days{from, from + spans.partitionDays(today, today)}); err != nil {
+		if err := attachPartition(c, spans.table, days{start, start + spans.partitionDays(today, today)}); err != nil {
 			return err
 		}
 		if _, err := c.Exec("INSERT INTO run_report_details (at, report, logs, metrics) VALUES ($1, 1, '', '')", now.UnixMilli()); err != nil {

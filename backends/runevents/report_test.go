@@ -107,8 +107,8 @@ func TestReportVersions(t *testing.T) {
 		`"old_value":null,"message":null,"file":null,"line":null,"containment_path":["Stage[main]","A"]},{"status":"success","timestamp":"2026-03-02T10:00:02.000Z",` +
 		`"resource_type":"File","resource_title":"/a","property":"ensure","new_value":"file","old_value":"absent","message":"created","file":"/x.pp","line":3,"containment_path":null}]`
 	text := string(minimalReport(since7...))
-	begin, end := strings.Index(text, `"resources":`), strings.Index(text, `,"metrics"`)
-	v5 := []byte(text[:begin] + five + text[end:])
+	start, end := strings.Index(text, `"resources":`), strings.Index(text, `,"metrics"`)
+	v5 := []byte(text[:start] + five + text[end:])
 	want := parsed(t, 8, minimalReport())
 	for version, body := range map[int][]byte{7: minimalReport(since8...), 6: minimalReport(since7...), 5: v5} {
 		r := parsed(t, version, body)
@@ -198,8 +198,8 @@ func FuzzReport(f *testing.F) {
 		if logs, err := packed.Append(nil, r.logs, 1<<20); err != nil || !json.Valid(logs) {
 			t.Errorf("logs %s %v", logs, err)
 		}
-		again, err := parseReport(version, body, math.MinInt64)
-		if err != nil || again.hash != r.hash {
+		second, err := parseReport(version, body, math.MinInt64)
+		if err != nil || second.hash != r.hash {
 			t.Error(err)
 		}
 	})
@@ -217,16 +217,16 @@ func BenchmarkParse(b *testing.B) {
 	}
 }
 
-// TestMemoryOfValues checks that the value of a property takes no more memory than a command is counted with,
-// whatever it consists of; half of what is measured is garbage. It is not parallel, because it measures memory.
+// TestMemoryOfValues checks that the value of a property, whatever it consists of, takes no more memory than a command
+// is counted with. Half of the measured memory is garbage. The test is not parallel, because it measures memory.
 func TestMemoryOfValues(t *testing.T) {
 	const size = 2 << 20
-	fill := func(begin, part, end string) string {
+	fill := func(start, part, end string) string {
 		parts := make([]string, size/(len(part)+1))
 		for i := range parts {
 			parts[i] = strings.ReplaceAll(part, "#", strconv.Itoa(i%10))
 		}
-		return begin + strings.Join(parts, ",") + end
+		return start + strings.Join(parts, ",") + end
 	}
 	for name, value := range map[string]string{
 		"numbers": fill("[", "1", "]"), "large numbers": fill("[", "1e308", "]"), "small numbers": fill("[", "-1e-300", "]"), "lists": fill("[", "[]", "]"),

@@ -114,12 +114,12 @@ func TestPurgeReports(t *testing.T) {
 			}
 		}
 		cutoff := time.Date(2026, 3, 10, 6, 0, 0, 0, time.UTC)
-		kept := cutoff
+		oldest := cutoff
 		if p.dialect == store.Postgres {
-			kept = time.UnixMilli(s.detailsPartitioning().partitionStart(dayOf(cutoff.UnixMilli())) * day.Milliseconds())
+			oldest = time.UnixMilli(s.detailsPartitioning().partitionStart(dayOf(cutoff.UnixMilli())) * day.Milliseconds())
 		}
-		reports := s.queryInt(t, "SELECT count(*) FROM run_reports WHERE producer_timestamp >= ?", kept.UnixMilli())
-		events := s.queryInt(t, "SELECT count(*) FROM run_events e JOIN run_reports r ON r.id = e.report WHERE r.producer_timestamp >= ?", kept.UnixMilli())
+		reports := s.queryInt(t, "SELECT count(*) FROM run_reports WHERE producer_timestamp >= ?", oldest.UnixMilli())
+		events := s.queryInt(t, "SELECT count(*) FROM run_events e JOIN run_reports r ON r.id = e.report WHERE r.producer_timestamp >= ?", oldest.UnixMilli())
 		all := s.queryInt(t, "SELECT count(*) FROM run_events")
 		clock = cutoff.Add(100 * day)
 		purged, err := s.Purge(t.Context())

@@ -75,8 +75,8 @@ func TestLinks(t *testing.T) {
 func TestAbsentRoutes(t *testing.T) {
 	t.Parallel()
 	s := testDatabase{location: t.TempDir() + "/test.db"}.start(t, func(o *Options) { o.Aliases = []string{"/pdb"} })
-	sent := strings.Replace(string(minimalReport()), `"producer":null`, `"producer":"puppet.example.com"`, 1)
-	if w := s.post(leastURL, []byte(sent)); w.Code != http.StatusOK {
+	payload := strings.Replace(string(minimalReport()), `"producer":null`, `"producer":"puppet.example.com"`, 1)
+	if w := s.post(leastURL, []byte(payload)); w.Code != http.StatusOK {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	ask := func(path string) (int, string) {
@@ -150,19 +150,19 @@ func TestBeans(t *testing.T) {
 			return w.Body.String()
 		}
 		const read = "/metrics/v2/read/puppetlabs.puppetdb.population%3Aname%3D"
-		of := func(name string, value string) {
+		checkBean := func(name string, value string) {
 			t.Helper()
 			want := `{"request":{"type":"read","mbean":"puppetlabs.puppetdb.population:name=` + name + `"},"value":{"Value":` + value + `},"timestamp":` + strconv.FormatInt(now.Unix(), 10) + `,"status":200}`
 			if got := ask(read + name); got != want {
 				t.Errorf("%s, want %s", got, want)
 			}
 		}
-		of("num-nodes", "0")
-		of("num-resources", "0")
-		of("avg-resources-per-node", "0")
-		counted := func(node, at, metrics string) {
+		checkBean("num-nodes", "0")
+		checkBean("num-resources", "0")
+		checkBean("avg-resources-per-node", "0")
+		counted := func(node, timestamp, metrics string) {
 			t.Helper()
-			if w := s.post(leastURL, minimalReport("a.example.com", node, "2026-03-02T10:00:10.000", at, `"metrics":[]`, `"metrics":[`+metrics+`]`)); w.Code != http.StatusOK {
+			if w := s.post(leastURL, minimalReport("a.example.com", node, "2026-03-02T10:00:10.000", timestamp, `"metrics":[]`, `"metrics":[`+metrics+`]`)); w.Code != http.StatusOK {
 				t.Fatalf("%s: %d %s", node, w.Code, w.Body)
 			}
 		}
@@ -175,9 +175,9 @@ func TestBeans(t *testing.T) {
 		if _, err := s.Process(t.Context(), Command{Name: deactivateNode, Version: 3, Certname: "x", Payload: []byte(`{"certname":"d.example.com","producer_timestamp":"2026-03-02T11:00:00Z"}`)}); err != nil {
 			t.Fatal(err)
 		}
-		of("num-nodes", "3")
-		of("num-resources", "135")
-		of("avg-resources-per-node", "45")
+		checkBean("num-nodes", "3")
+		checkBean("num-resources", "135")
+		checkBean("avg-resources-per-node", "45")
 		for path, want := range map[string]string{
 			"/store" + read + "num-nodes/Value":   `"attribute":"Value"},"value":3,"timestamp"`,
 			"/pdb" + read + "num-nodes/Count":     `"error_type":"javax.management.AttributeNotFoundException"`,

@@ -57,13 +57,13 @@ func TestBatch(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p testDatabase) {
 		s := p.start(t)
-		for _, gone := range []string{"back.example.com", "gone.example.com"} {
-			body := fmt.Sprintf(`{"certname":%q,"producer_timestamp":"2026-03-02T10:00:30.000Z"}`, gone)
-			if _, err := s.Process(t.Context(), Command{Name: deactivateNode, Version: 3, Certname: gone, Payload: []byte(body)}); err != nil {
+		for _, node := range []string{"back.example.com", "gone.example.com"} {
+			body := fmt.Sprintf(`{"certname":%q,"producer_timestamp":"2026-03-02T10:00:30.000Z"}`, node)
+			if _, err := s.Process(t.Context(), Command{Name: deactivateNode, Version: 3, Certname: node, Payload: []byte(body)}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		made := func(certname, second string, more ...string) *report {
+		parse := func(certname, second string, more ...string) *report {
 			body := minimalReport(append([]string{"a.example.com", certname, "10:00:10.000", "10:00:" + second + ".000"}, more...)...)
 			r, err := parseReport(8, body, 0)
 			if err != nil {
@@ -72,9 +72,9 @@ func TestBatch(t *testing.T) {
 			return r
 		}
 		batch := []*report{
-			made("two.example.com", "12"), made("two.example.com", "14"), made("two.example.com", "13"), made("two.example.com", "14"),
-			made("plan.example.com", "12"), made("plan.example.com", "20", `"resources":`, `"type":"plan","resources":`),
-			made("back.example.com", "40"), made("back.example.com", "20"), made("gone.example.com", "29"), made("new.example.com", "11"),
+			parse("two.example.com", "12"), parse("two.example.com", "14"), parse("two.example.com", "13"), parse("two.example.com", "14"),
+			parse("plan.example.com", "12"), parse("plan.example.com", "20", `"resources":`, `"type":"plan","resources":`),
+			parse("back.example.com", "40"), parse("back.example.com", "20"), parse("gone.example.com", "29"), parse("new.example.com", "11"),
 		}
 		reports, events := 0, 0
 		for range 2 {
@@ -91,8 +91,8 @@ func TestBatch(t *testing.T) {
 		}
 		latest := `SELECT r.producer_timestamp FROM run_nodes n JOIN run_reports r ON r.id = n.latest_report WHERE n.latest_timestamp = r.producer_timestamp AND n.certname = ?`
 		for certname, second := range map[string]int64{"two.example.com": 14, "plan.example.com": 12, "back.example.com": 40, "gone.example.com": 29, "new.example.com": 11} {
-			if at := time.UnixMilli(s.queryInt(t, latest, certname)).UTC(); int64(at.Second()) != second {
-				t.Errorf("the latest report of %s is of %s, want second %d", certname, at, second)
+			if got := time.UnixMilli(s.queryInt(t, latest, certname)).UTC(); int64(got.Second()) != second {
+				t.Errorf("the latest report of %s is of %s, want second %d", certname, got, second)
 			}
 		}
 		if n := s.queryInt(t, `SELECT count(*) FROM run_nodes WHERE deactivated_at IS NOT NULL AND certname = 'gone.example.com'`); n != 1 {

@@ -464,7 +464,7 @@ func TestUnavailable(t *testing.T) {
 // TestNodes checks which report is the latest, and which nodes are active.
 func TestNodes(t *testing.T) {
 	t.Parallel()
-	at := func(second string) []string {
+	stamp := func(second string) []string {
 		return []string{"2026-03-02T10:00:10.000+00:00", "2026-03-02T10:00:" + second + ".000+00:00"}
 	}
 	deactivation := func(second string) Command {
@@ -479,15 +479,15 @@ func TestNodes(t *testing.T) {
 		latest   int64 // second of the latest report; -1: none
 		inactive int64
 	}{
-		"newer later":       {[]Command{stored(at("10")...), stored(at("20")...)}, 20, active},
-		"older later":       {[]Command{stored(at("20")...), stored(at("10")...)}, 20, active},
-		"equal later":       {[]Command{stored(at("10")...), stored(append(at("10"), "v1", "v2")...)}, 10, active},
-		"plan":              {[]Command{stored(at("10")...), stored(append(at("20"), `"logs"`, `"type":"plan","logs"`)...)}, 10, active},
-		"only a plan":       {[]Command{stored(append(at("20"), `"logs"`, `"type":"plan","logs"`)...)}, -1, active},
-		"deactivated":       {[]Command{stored(at("10")...), deactivation("20")}, 10, inactive},
-		"active again":      {[]Command{stored(at("10")...), deactivation("20"), stored(at("30")...)}, 30, active},
-		"older report":      {[]Command{deactivation("20"), stored(at("10")...)}, 10, inactive},
-		"late deactivation": {[]Command{stored(at("30")...), deactivation("20")}, 30, active},
+		"newer later":       {[]Command{stored(stamp("10")...), stored(stamp("20")...)}, 20, active},
+		"older later":       {[]Command{stored(stamp("20")...), stored(stamp("10")...)}, 20, active},
+		"equal later":       {[]Command{stored(stamp("10")...), stored(append(stamp("10"), "v1", "v2")...)}, 10, active},
+		"plan":              {[]Command{stored(stamp("10")...), stored(append(stamp("20"), `"logs"`, `"type":"plan","logs"`)...)}, 10, active},
+		"only a plan":       {[]Command{stored(append(stamp("20"), `"logs"`, `"type":"plan","logs"`)...)}, -1, active},
+		"deactivated":       {[]Command{stored(stamp("10")...), deactivation("20")}, 10, inactive},
+		"active again":      {[]Command{stored(stamp("10")...), deactivation("20"), stored(stamp("30")...)}, 30, active},
+		"older report":      {[]Command{deactivation("20"), stored(stamp("10")...)}, 10, inactive},
+		"late deactivation": {[]Command{stored(stamp("30")...), deactivation("20")}, 30, active},
 		"earlier again":     {[]Command{deactivation("20"), deactivation("10")}, -1, inactive},
 	} {
 		t.Run(name, func(t *testing.T) {

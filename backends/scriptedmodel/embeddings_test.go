@@ -28,8 +28,8 @@ func TestEmbeddings(t *testing.T) {
 	if status != 200 || len(all) != 3 || len(all[0].Array()) != 64 || gjson.Get(body, "usage.prompt_tokens").Int() != 7 || gjson.Get(body, "model").Str != "scripted" {
 		t.Fatalf("%d %s", status, body)
 	}
-	if near, far := dot(all[0], all[1]), dot(all[0], all[2]); near < far+0.3 || dot(all[0], all[0]) < 0.999 {
-		t.Errorf("texts with the same words are as far apart as others: %g, %g", near, far)
+	if sameWords, far := dot(all[0], all[1]), dot(all[0], all[2]); sameWords < far+0.3 || dot(all[0], all[0]) < 0.999 {
+		t.Errorf("texts with the same words are as far apart as others: %g, %g", sameWords, far)
 	}
 	if _, packed := ask(`{"model":"scripted","input":"x","encoding_format":"base64","dimensions":3}`); len(gjson.Get(packed, "data.0.embedding").Str) != 16 {
 		t.Error(packed)

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestClientLeaves cancels a request in each phase where the server waits, and
-// sees that the server stops at once and counts it.
+// TestClientLeaves cancels a request in each phase where the server waits, and checks that the server stops at once and
+// counts it.
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -62,10 +62,10 @@ func TestClientLeaves(t *testing.T) {
 				defer resp.Body.Close()
 				ended <- readUntil(resp.Body, test.until, seen)
 			}()
-			within, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			waitCtx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
 			if test.until == "" {
-				if err := s.Wait(within, func(st Stats) bool { return st.InFlight == 1 && len(s.Requests()[0].Body) > 0 }); err != nil {
+				if err := s.Wait(waitCtx, func(st Stats) bool { return st.InFlight == 1 && len(s.Requests()[0].Body) > 0 }); err != nil {
 					t.Fatal(err)
 				}
 			} else {
@@ -73,7 +73,7 @@ func TestClientLeaves(t *testing.T) {
 				case <-seen:
 				case err := <-ended:
 					t.Fatalf("the answer ended early: %v", err)
-				case <-within.Done():
+				case <-waitCtx.Done():
 					t.Fatal("the client has not received the text it waits for")
 				}
 			}
@@ -81,7 +81,7 @@ func TestClientLeaves(t *testing.T) {
 			if err := <-ended; !errors.Is(err, context.Canceled) {
 				t.Errorf("the client ended with %v", err)
 			}
-			if err := s.Wait(within, func(st Stats) bool { return st == Stats{Requests: 1, Cancelled: 1} }); err != nil {
+			if err := s.Wait(waitCtx, func(st Stats) bool { return st == Stats{Requests: 1, Cancelled: 1} }); err != nil {
 				t.Fatalf("%v, %+v", err, s.Stats())
 			}
 			if got := s.Requests(); len(got) != 1 || got[0].Disconnected.IsZero() {

@@ -103,11 +103,11 @@ func TestKeysAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	section := func(from, to string) map[string]bool {
-		_, rest, ok := strings.Cut(string(doc), from)
-		text, _, ok2 := strings.Cut(rest, to)
+	section := func(start, end string) map[string]bool {
+		_, rest, ok := strings.Cut(string(doc), start)
+		text, _, ok2 := strings.Cut(rest, end)
 		if !ok || !ok2 {
-			t.Fatalf("no section from %q to %q", from, to)
+			t.Fatalf("no section from %q to %q", start, end)
 		}
 		names := make(map[string]bool)
 		for _, m := range regexp.MustCompile(`(?m)^//\t([a-z_]+) `).FindAllStringSubmatch(text, -1) {

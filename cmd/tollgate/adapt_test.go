@@ -207,12 +207,12 @@ func TestDirectiveOrder(t *testing.T) {
 	}
 }
 
-// forEachOrder calls do with every permutation (Heap's algorithm).
-func forEachOrder(list []string, do func([]string)) {
+// forEachOrder calls fn with every permutation of list (Heap's algorithm).
+func forEachOrder(list []string, fn func([]string)) {
 	var permute func(n int)
 	permute = func(n int) {
 		if n <= 1 {
-			do(list)
+			fn(list)
 			return
 		}
 		for i := range n {
@@ -324,9 +324,9 @@ func TestShippedCaddyfiles(t *testing.T) {
 			}
 			tool("validate", "--config", file)
 			// Validating creates no database, key or socket.
-			for _, made := range []string{"data/tollgate.db", "data/tollgate.key", "data/admin.sock"} {
-				if _, err := os.Stat(filepath.Join(dir, made)); err == nil {
-					t.Errorf("validate made %s", made)
+			for _, name := range []string{"data/tollgate.db", "data/tollgate.key", "data/admin.sock"} {
+				if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+					t.Errorf("validate made %s", name)
 				}
 			}
 		})

@@ -101,9 +101,9 @@ func TestQuickstart(t *testing.T) {
 	if bannerKey.MatchString(banner) || !strings.Contains(banner, "$TOLLGATE_KEY") {
 		t.Errorf("the second start prints\n%s", banner)
 	}
-	again := runLine(n, "TOLLGATE_KEY="+key+"\n"+bannerCurl.FindString(banner))
-	if _, last := e2e.Streamed(t, again); last != "[DONE]" {
-		t.Errorf("the key of the first start gives\n%s", again)
+	second := runLine(n, "TOLLGATE_KEY="+key+"\n"+bannerCurl.FindString(banner))
+	if _, last := e2e.Streamed(t, second); last != "[DONE]" {
+		t.Errorf("the key of the first start gives\n%s", second)
 	}
 	n.Stop()
 	// Caddy keeps no copy of the configuration in the user's home.
@@ -126,7 +126,7 @@ func TestQuickstartProviderKey(t *testing.T) {
 	}
 	n.Stop()
 
-	without := n.Env
+	originalEnv := n.Env
 	n.Env = append(slices.Clip(n.Env), "OPENAI_API_KEY=sk-environment-0123456789")
 	n.Out = new(e2e.Output)
 	n.Start()
@@ -149,7 +149,7 @@ func TestQuickstartProviderKey(t *testing.T) {
 	}
 	n.Stop()
 
-	n.Env, n.Out = without, new(e2e.Output)
+	n.Env, n.Out = originalEnv, new(e2e.Output)
 	n.Start()
 	if banner = readBanner(n); !strings.Contains(banner, "scripted model") || strings.Contains(banner, "OPENAI_API_KEY)") {
 		t.Errorf("banner after the key is gone:\n%s", banner)
@@ -178,17 +178,17 @@ func TestQuickstartLocalServer(t *testing.T) {
 	if _, last := e2e.Streamed(t, out); last != "[DONE]" {
 		t.Errorf("answer:\n%s", out)
 	}
-	asked := 0
+	count := 0
 	for _, r := range local.Requests() {
 		if r.Header.Get("Authorization") != "" {
 			t.Errorf("a credential was sent to the local server: %s %s", r.Method, r.Path)
 		}
 		if r.Method == http.MethodPost {
-			asked++
+			count++
 		}
 	}
-	if asked != 1 {
-		t.Errorf("the local server was asked %d times", asked)
+	if count != 1 {
+		t.Errorf("the local server was asked %d times", count)
 	}
 }
 
@@ -205,9 +205,9 @@ func TestQuickstartKeyOfBase(t *testing.T) {
 		catalog.WriteString("\t\t\tprovider " + code + " {\n\t\t\t\tbase_url " + vendor.URL + "/v1\n\t\t\t}\n")
 	}
 	n := quickstart(t, "\t\tcatalog {\n"+catalog.String()+"\t\t}\n")
-	without := n.Env
+	originalEnv := n.Env
 	for _, prefix := range []string{"OPENAI", "GROQ"} {
-		n.Env, n.Out = append(slices.Clip(without), prefix+"_BASE_URL="+server.URL+"/v1", prefix+"_API_KEY=sk-proxy-0123456789"), new(e2e.Output)
+		n.Env, n.Out = append(slices.Clip(originalEnv), prefix+"_BASE_URL="+server.URL+"/v1", prefix+"_API_KEY=sk-proxy-0123456789"), new(e2e.Output)
 		n.Start()
 		banner := readBanner(n)
 		if !strings.Contains(banner, server.URL+"/v1") || strings.Contains(banner, "_API_KEY)") || strings.Contains(banner, "scripted model") {
@@ -224,22 +224,22 @@ func TestQuickstartKeyOfBase(t *testing.T) {
 		}
 		n.Stop()
 	}
-	asked := 0
+	count := 0
 	for _, r := range proxy.Requests() {
 		if r.Header.Get("Authorization") != "Bearer sk-proxy-0123456789" {
 			t.Errorf("the proxy got %s %s with %q", r.Method, r.Path, r.Header.Get("Authorization"))
 		}
 		if r.Method == http.MethodPost {
-			asked++
+			count++
 		}
 	}
-	if asked != 2 {
-		t.Errorf("the proxy was asked %d times", asked)
+	if count != 2 {
+		t.Errorf("the proxy was asked %d times", count)
 	}
 	if requests := vendor.Requests(); len(requests) != 0 {
 		t.Errorf("a provider got %+v", requests)
 	}
-	n.Env, n.Out = without, new(e2e.Output)
+	n.Env, n.Out = originalEnv, new(e2e.Output)
 	n.Start()
 	if banner := readBanner(n); !strings.Contains(banner, "scripted model") {
 		t.Errorf("banner without variables:\n%s", banner)

@@ -184,13 +184,13 @@ http://localhost {
 			if err == nil {
 				t.Fatal("the configuration is valid")
 			}
-			for by, err := range map[string]error{
+			for command, err := range map[string]error{
 				"run":    errors.New("loading initial config: loading new config: " + err.Error()),
 				"reload": errors.New(`sending configuration to instance: caddy responded with error: HTTP 400: {"error":` + quoted(t, "loading config: loading new config: "+err.Error()) + "}\n"),
 				"adapt":  errors.New("validation: " + err.Error()),
 			} {
 				if got := directive.Explain("Caddyfile", []byte(c.file), err); !strings.HasPrefix(got, c.want) {
-					t.Errorf("%s: %q of %q, want %q", by, got, err, c.want)
+					t.Errorf("%s: %q of %q, want %q", command, got, err, c.want)
 				}
 			}
 		})

@@ -13,28 +13,28 @@ var addedUser = regexp.MustCompile(`\bauthserver user add (\S+@\S+) .*--generate
 
 // remember stores the password of a user whom a command has added.
 func (r *reader) remember(command, printed string) {
-	user, made := addedUser.FindStringSubmatch(command), madePassword.FindStringSubmatch(printed)
-	if user != nil && made != nil {
-		r.passwords[user[1]] = made[1]
+	user, password := addedUser.FindStringSubmatch(command), madePassword.FindStringSubmatch(printed)
+	if user != nil && password != nil {
+		r.passwords[user[1]] = password[1]
 	}
 }
 
-// inBrowser performs in a real browser the steps that the page describes above a block. who consists of a role, which
-// selects the case in testdata/npm/team_gateway.mjs, and the mail address of a user who was added. It returns the text
-// that the browser showed, which commands can refer to like output.
-func (r *reader) inBrowser(where, who string) string {
+// inBrowser performs in a real browser the steps that the page describes above a block. person consists of a role,
+// which selects the case in testdata/npm/team_gateway.mjs, and the mail address of a user who was added. inBrowser
+// returns the text that the browser showed, which commands can refer to like output.
+func (r *reader) inBrowser(position, person string) string {
 	r.t.Helper()
-	role, mail, _ := strings.Cut(who, " ")
+	role, mail, _ := strings.Cut(person, " ")
 	password := r.passwords[mail]
 	if password == "" {
-		r.t.Fatalf("%s: %s was not added before", where, mail)
+		r.t.Fatalf("%s: %s was not added before", position, mail)
 	}
 	shown := r.path(".shown")
 	e2e.RunBrowserBeside(r.t, "team_gateway.mjs", "ROLE="+role, "MAIL="+mail, "PASSWORD="+password,
 		"HTTPS_PORT="+r.port("443"), "SHOWN="+shown)
 	text, err := os.ReadFile(shown)
 	if err != nil {
-		r.t.Fatalf("%s: %v%s", where, err, r.tails())
+		r.t.Fatalf("%s: %v%s", position, err, r.tails())
 	}
 	r.printed += string(text)
 	return string(text)

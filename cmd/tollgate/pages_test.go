@@ -150,8 +150,8 @@ func newReader(t *testing.T, name string, b before) *reader {
 			t.Fatal(err)
 		}
 		// All these Caddyfiles have this option, so other options are added after it.
-		with := strings.Replace(string(text), "\tpersist_config off\n", "\tpersist_config off\n"+b.options, 1)
-		r.write(r.path("Caddyfile"), with, 0o600) // clone has already replaced its ports
+		caddyfile := strings.Replace(string(text), "\tpersist_config off\n", "\tpersist_config off\n"+b.options, 1)
+		r.write(r.path("Caddyfile"), caddyfile, 0o600) // clone has already replaced its ports
 	}
 	if b.node {
 		e2e.NodeProgram(t)
@@ -217,12 +217,12 @@ func (r *reader) clone(names ...string) {
 	}
 }
 
-func (r *reader) port(of string) string {
+func (r *reader) port(name string) string {
 	r.t.Helper()
-	if r.ports[of] == "" {
-		r.ports[of] = e2e.FreePort(r.t)
+	if r.ports[name] == "" {
+		r.ports[name] = e2e.FreePort(r.t)
 	}
-	return r.ports[of]
+	return r.ports[name]
 }
 
 // local replaces the ports and the folders in a text by this reader's.
@@ -264,7 +264,7 @@ func (r *reader) follow(b before) {
 	r.t.Helper()
 	blocks, _ := doctest.Blocks(r.text)
 	for _, block := range blocks {
-		where := fmt.Sprintf("%s:%d", r.name, block.Line)
+		position := fmt.Sprintf("%s:%d", r.name, block.Line)
 		if _, ok := block.NotRun(); ok {
 			continue
 		}
@@ -282,32 +282,32 @@ func (r *reader) follow(b before) {
 			r.write(name, text, 0o600)
 		}
 		copied, isCopied := strings.CutPrefix(block.Note, "copied ")
-		who, inBrowser := strings.CutPrefix(block.Note, "in a browser: ")
+		person, inBrowser := strings.CutPrefix(block.Note, "in a browser: ")
 		switch {
 		case inBrowser:
-			shown := r.inBrowser(where, who)
+			shown := r.inBrowser(position, person)
 			if block.Language() == "text" {
-				r.compare(where, block.Text, shown, true)
+				r.compare(position, block.Text, shown, true)
 			}
 		case isCopied:
 			word, _, _ := strings.Cut(copied, " ")
 			line := regexp.MustCompile(`(?m)^ *` + word + ` (?:.*\\\n)*.*$`).FindString(r.printed)
 			if line == "" {
-				r.t.Fatalf("%s: no line of %s was printed:\n%s", where, word, r.printed)
+				r.t.Fatalf("%s: no line of %s was printed:\n%s", position, word, r.printed)
 			}
 			printed := r.run(strings.Replace(strings.TrimSpace(line), word, copied, 1))
-			r.compare(where, block.Text, printed, true)
+			r.compare(position, block.Text, printed, true)
 		case block.Note == "on another machine":
 			r.move()
 		case block.Note == "prints":
-			r.awaitPrinted(where, block.Text)
+			r.awaitPrinted(position, block.Text)
 		case block.Note == "a browser ends at":
-			r.compare(where, block.Text, r.browse(b), false)
+			r.compare(position, block.Text, r.browse(b), false)
 		}
 		for _, step := range block.Steps() {
 			printed := r.step(step, b.stands)
 			if step.Shown && printed != nil {
-				r.compare(where, step.Prints, *printed, false)
+				r.compare(position, step.Prints, *printed, false)
 			}
 		}
 	}
@@ -320,11 +320,11 @@ var madePassword = regexp.MustCompile(`(?m)^(\S+)\nThe user was added\.`)
 // ends. After that, `…` in commands stands for the code in that URL.
 func (r *reader) browse(b before) string {
 	r.t.Helper()
-	made := madePassword.FindStringSubmatch(r.printed)
-	if made == nil {
+	password := madePassword.FindStringSubmatch(r.printed)
+	if password == nil {
 		r.t.Fatalf("%s: no password was printed:\n%s", r.name, r.printed)
 	}
-	end := e2e.NewPerson(r.t, "alice@example.com", made[1], "http://localhost:"+r.port("1234")+"/").Approve(strings.TrimSpace(r.last()))
+	end := e2e.NewPerson(r.t, "alice@example.com", password[1], "http://localhost:"+r.port("1234")+"/").Approve(strings.TrimSpace(r.last()))
 	b.stands["…"] = end.Query().Get("code")
 	return end.String()
 }
@@ -340,17 +340,17 @@ func (r *reader) move() {
 	r.write(r.path(".pwd"), r.path("another"), 0o600)
 }
 
-func (r *reader) compare(where, shown, printed string, among bool) {
+func (r *reader) compare(position, shown, printed string, among bool) {
 	r.t.Helper()
 	if err := doctest.Match(r.local(shown), printed, among); err != nil {
-		r.t.Fatalf("%s: %v", where, err)
+		r.t.Fatalf("%s: %v", position, err)
 	}
 }
 
 // awaitPrinted waits until the last command has printed the output on the page.
-func (r *reader) awaitPrinted(where, shown string) {
+func (r *reader) awaitPrinted(position, shown string) {
 	r.t.Helper()
-	e2e.Eventually(r.t, e2e.WaitLimit, where+" is printed", func() error {
+	e2e.Eventually(r.t, e2e.WaitLimit, position+" is printed", func() error {
 		return doctest.Match(r.local(shown), r.last(), true)
 	})
 }

@@ -30,22 +30,22 @@ func TestLimit(t *testing.T) {
 		waits := func(n Count, want time.Duration) {
 			t.Helper()
 			in(func(c store.Conn) error {
-				asked, later := time.Hour, now // values that must be overwritten
+				answer, later := time.Hour, now // values that must be overwritten
 				wait, err := n.Try(c, now)
 				if err == nil { // ask for the same count again, together with another question
 					err = n.GiveBack(c)
 				}
 				if err == nil {
 					var q store.Questions
-					one := 0
-					n.Ask(&q, later, &asked)
-					q.Row(func(r store.Row) error { return r.Scan(&one) }, "SELECT 1")
-					if err = c.Ask(&q); one != 1 {
-						t.Errorf("asked: %d", one)
+					got := 0
+					n.Ask(&q, later, &answer)
+					q.Row(func(r store.Row) error { return r.Scan(&got) }, "SELECT 1")
+					if err = c.Ask(&q); got != 1 {
+						t.Errorf("asked: %d", got)
 					}
 				}
-				if wait != want || asked != want {
-					t.Errorf("waits %s, and asked %s, want %s", wait, asked, want)
+				if wait != want || answer != want {
+					t.Errorf("waits %s, and asked %s, want %s", wait, answer, want)
 				}
 				return err
 			})

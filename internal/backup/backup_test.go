@@ -122,8 +122,8 @@ func (p place) fill(tb testing.TB, n int) *store.DB {
 				}
 			}
 		}
-		for _, at := range []int{-5, 999, 1000} {
-			if _, err := c.Exec("INSERT INTO days (at, what) VALUES (?, ?)", at, "tab\t, line\n, \\N and ä"); err != nil {
+		for _, day := range []int{-5, 999, 1000} {
+			if _, err := c.Exec("INSERT INTO days (at, what) VALUES (?, ?)", day, "tab\t, line\n, \\N and ä"); err != nil {
 				return err
 			}
 		}
@@ -192,9 +192,9 @@ func onBoth(t *testing.T, test func(t *testing.T, engine string)) {
 	}
 }
 
-func write(tb testing.TB, from place, to string) *Manifest {
+func write(tb testing.TB, source place, folder string) *Manifest {
 	tb.Helper()
-	m, err := Write(tb.Context(), to, from.mustState(tb, schema(2)), Options{Program: "test"})
+	m, err := Write(tb.Context(), folder, source.mustState(tb, schema(2)), Options{Program: "test"})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -206,8 +206,8 @@ func write(tb testing.TB, from place, to string) *Manifest {
 func TestBackupUnderLoad(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, engine string) {
-		from := newPlace(t, engine)
-		db := from.fill(t, 20)
+		source := newPlace(t, engine)
+		db := source.fill(t, 20)
 		var mu sync.Mutex
 		acknowledged := make(map[string]bool)
 		ctx, stop := context.WithCancel(t.Context())
@@ -219,7 +219,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			writers.Go(func() {
 				for i := 0; ctx.Err() == nil && i < 400; i++ { // as many as a busy disk can take
 					name := fmt.Sprint("load ", w, " ", i)
-					if err := from.add(context.WithoutCancel(ctx), db, name); err != nil {
+					if err := source.add(context.WithoutCancel(ctx), db, name); err != nil {
 						t.Error(err)
 						return
 					}
@@ -244,7 +244,7 @@ func TestBackupUnderLoad(t *testing.T) {
 		mu.Unlock()
 		folder := filepath.Join(t.TempDir(), "new", "backup")
 		var done, total int64
-		m, err := Write(t.Context(), folder, from.mustState(t, schema(2)), Options{Program: "1.2.3", Progress: func(more, of int64) { done, total = done+more, of }})
+		m, err := Write(t.Context(), folder, source.mustState(t, schema(2)), Options{Program: "1.2.3", Progress: func(more, size int64) { done, total = done+more, size }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -254,11 +254,11 @@ func TestBackupUnderLoad(t *testing.T) {
 			t.Errorf("%d of %d bytes, manifest of %d: %+v", done, total, m.bytes(), m.Databases)
 		}
 
-		to := newPlace(t, engine)
-		if _, err := Restore(t.Context(), folder, to.mustState(t, schema(3)), Options{}); err != nil {
+		target := newPlace(t, engine)
+		if _, err := Restore(t.Context(), folder, target.mustState(t, schema(3)), Options{}); err != nil {
 			t.Fatal(err)
 		}
-		restored := to.start(t, schema(3)) // with the schema of a newer program
+		restored := target.start(t, schema(3)) // with the schema of a newer program
 		items := names(t, restored, "SELECT name FROM items WHERE name LIKE 'load%'")
 		for name := range before {
 			if !items[name] {
@@ -266,7 +266,7 @@ func TestBackupUnderLoad(t *testing.T) {
 			}
 		}
 		for name := range items {
-			text, err := os.ReadFile(filepath.Join(to.dir, "files", name[len(name)-1:], name))
+			text, err := os.ReadFile(filepath.Join(target.dir, "files", name[len(name)-1:], name))
 			if err != nil || string(text) != strings.Repeat(name, 100) {
 				t.Errorf("the file of %s: %d bytes, error %v", name, len(text), err)
 			}
@@ -284,7 +284,7 @@ func TestBackupUnderLoad(t *testing.T) {
 				t.Errorf("%s: %v, want %s", query, got, want)
 			}
 		}
-		if err := to.add(t.Context(), restored, "after it"); err != nil {
+		if err := target.add(t.Context(), restored, "after it"); err != nil {
 			t.Errorf("writing after the restore: %v", err)
 		}
 		if err := restored.Write(t.Context(), func(c store.Conn) error {
@@ -293,10 +293,10 @@ func TestBackupUnderLoad(t *testing.T) {
 		}); err == nil {
 			t.Error("keys are not held any more")
 		}
-		if key, err := os.ReadFile(filepath.Join(to.dir, "test.key")); err != nil || string(key) != "the key" {
+		if key, err := os.ReadFile(filepath.Join(target.dir, "test.key")); err != nil || string(key) != "the key" {
 			t.Errorf("key %q, error %v", key, err)
 		}
-		for _, path := range []string{folder, to.dir} {
+		for _, path := range []string{folder, target.dir} {
 			ownersOnly(t, path)
 		}
 	})
@@ -323,11 +323,11 @@ func ownersOnly(t *testing.T, folder string) {
 func TestRestoreNoticesDamage(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, engine string) {
-		from := newPlace(t, engine)
-		from.fill(t, 3)
+		source := newPlace(t, engine)
+		source.fill(t, 3)
 		folder := filepath.Join(t.TempDir(), "backup")
-		write(t, from, folder)
-		to := newPlace(t, engine)
+		write(t, source, folder)
+		target := newPlace(t, engine)
 		var paths []string
 		err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 			if err == nil && !entry.IsDir() {
@@ -338,7 +338,7 @@ func TestRestoreNoticesDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		must := func(err error) {
+		check := func(err error) {
 			t.Helper()
 			if err != nil {
 				t.Fatal(err)
@@ -347,7 +347,7 @@ func TestRestoreNoticesDamage(t *testing.T) {
 		count := 0
 		for _, path := range paths {
 			text, err := os.ReadFile(path)
-			must(err)
+			check(err)
 			if len(text) == 0 {
 				continue
 			}
@@ -356,23 +356,23 @@ func TestRestoreNoticesDamage(t *testing.T) {
 			changed[len(text)/3] ^= 1
 			for _, damaged := range [][]byte{changed, text[:len(text)-1], nil} {
 				if damaged == nil {
-					must(os.Remove(path))
+					check(os.Remove(path))
 				} else {
-					must(os.WriteFile(path, damaged, 0o600))
+					check(os.WriteFile(path, damaged, 0o600))
 				}
-				if _, err := Restore(t.Context(), folder, to.mustState(t, schema(2)), Options{}); err == nil {
+				if _, err := Restore(t.Context(), folder, target.mustState(t, schema(2)), Options{}); err == nil {
 					t.Fatalf("%s with %d bytes of %d is restored", path, len(damaged), len(text))
 				}
-				if _, err := os.Stat(to.dir); !errors.Is(err, fs.ErrNotExist) {
+				if _, err := os.Stat(target.dir); !errors.Is(err, fs.ErrNotExist) {
 					t.Fatalf("%s: a target was created: %v", path, err)
 				}
 			}
-			must(os.WriteFile(path, text, 0o600))
+			check(os.WriteFile(path, text, 0o600))
 		}
 		if count < 6 {
 			t.Errorf("%d files", count)
 		}
-		if _, err := Restore(t.Context(), folder, to.mustState(t, schema(2)), Options{}); err != nil {
+		if _, err := Restore(t.Context(), folder, target.mustState(t, schema(2)), Options{}); err != nil {
 			t.Errorf("the mended backup: %v", err)
 		}
 	})
@@ -382,21 +382,21 @@ func TestRestoreNoticesDamage(t *testing.T) {
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, engine string) {
-		from := newPlace(t, engine)
-		from.fill(t, 3)
+		source := newPlace(t, engine)
+		source.fill(t, 3)
 		folder := filepath.Join(t.TempDir(), "backup")
-		write(t, from, folder)
-		_, err := Write(t.Context(), folder, from.mustState(t, schema(2)), Options{})
+		write(t, source, folder)
+		_, err := Write(t.Context(), folder, source.mustState(t, schema(2)), Options{})
 		wantIn(t, err, "already exists")
-		_, err = Write(t.Context(), filepath.Join(t.TempDir(), "b"), from.mustState(t), Options{})
+		_, err = Write(t.Context(), filepath.Join(t.TempDir(), "b"), source.mustState(t), Options{})
 		if engine == "postgres" {
 			wantIn(t, err, "no tables of this program")
 		}
 		other := map[string]string{"sqlite": "postgres", "postgres": "sqlite"}[engine]
 
-		restore := func(want string, to place, change func(s *State)) {
+		restore := func(want string, target place, change func(s *State)) {
 			t.Helper()
-			s := to.mustState(t, schema(2))
+			s := target.mustState(t, schema(2))
 			if change != nil {
 				change(&s)
 			}
@@ -415,17 +415,17 @@ func TestRestoreRefuses(t *testing.T) {
 		restore("has none of that name", newPlace(t, engine), func(s *State) { s.Databases[0].Name = "other" })
 		restore("no folder for them", newPlace(t, engine), func(s *State) { s.Folders = nil })
 		for name, want := range map[string]string{"test.key": "nothing is overwritten", "files/1/item 1": "nothing is overwritten", "files/x": "nothing is overwritten"} {
-			to := newPlace(t, engine)
-			put(t, filepath.Join(to.dir, name))
-			restore(want, to, nil)
+			target := newPlace(t, engine)
+			put(t, filepath.Join(target.dir, name))
+			restore(want, target, nil)
 		}
 		full := newPlace(t, engine)
 		full.start(t, schema(2))
 		restore(map[string]string{"sqlite": "nothing is overwritten", "postgres": "is not empty"}[engine], full, nil)
 		if engine == "sqlite" {
-			to := newPlace(t, engine)
-			put(t, filepath.Join(to.dir, "test.db-wal"))
-			restore("belongs to another database", to, nil)
+			target := newPlace(t, engine)
+			put(t, filepath.Join(target.dir, "test.db-wal"))
+			restore("belongs to another database", target, nil)
 			held := newPlace(t, engine)
 			release, err := store.HoldSQLite(t.Context(), filepath.Join(held.dir, "test.db"))
 			if err != nil {
@@ -538,13 +538,13 @@ func killed(t *testing.T, task string, p place, folder string, halt int) (halted
 func TestKilledBackup(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, engine string) {
-		from := newPlace(t, engine)
-		from.fill(t, 3)
+		source := newPlace(t, engine)
+		source.fill(t, 3)
 		halts := 0
 		for halt := 1; ; halt += 3 {
 			parent := t.TempDir()
 			folder := filepath.Join(parent, "backup")
-			if !killed(t, "write", from, folder, halt) {
+			if !killed(t, "write", source, folder, halt) {
 				break
 			}
 			halts++
@@ -554,7 +554,7 @@ func TestKilledBackup(t *testing.T) {
 			}
 			_, err = Restore(t.Context(), filepath.Join(parent, left[0].Name()), newPlace(t, engine).mustState(t, schema(2)), Options{})
 			wantIn(t, err, "unfinished")
-			write(t, from, folder)
+			write(t, source, folder)
 		}
 		if halts < 3 {
 			t.Errorf("the backup was killed %d times", halts)
@@ -567,19 +567,19 @@ func TestKilledBackup(t *testing.T) {
 func TestKilledRestore(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, engine string) {
-		from := newPlace(t, engine)
-		from.fill(t, 3)
+		source := newPlace(t, engine)
+		source.fill(t, 3)
 		folder := filepath.Join(t.TempDir(), "backup")
-		write(t, from, folder)
+		write(t, source, folder)
 		halts, marked := 0, 0
 		for halt := 1; ; halt += 3 {
-			to := newPlace(t, engine)
-			if !killed(t, "restore", to, folder, halt) {
+			target := newPlace(t, engine)
+			if !killed(t, "restore", target, folder, halt) {
 				break
 			}
 			halts++
-			db := to.mustState(t).Databases[0].DB
-			if begun(t, to, db) {
+			db := target.mustState(t).Databases[0].DB
+			if begun(t, target, db) {
 				marked++
 				if err := db.Register(schema(2)); err != nil {
 					t.Fatal(err)
@@ -588,10 +588,10 @@ func TestKilledRestore(t *testing.T) {
 				wantIn(t, db.Ready(), "is unfinished")
 				_ = db.Close()
 			}
-			if _, err := Restore(t.Context(), folder, to.mustState(t, schema(2)), Options{}); err != nil {
+			if _, err := Restore(t.Context(), folder, target.mustState(t, schema(2)), Options{}); err != nil {
 				t.Fatal(err)
 			}
-			if n := len(names(t, to.start(t, schema(2)), "SELECT name FROM items")); n != 3 {
+			if n := len(names(t, target.start(t, schema(2)), "SELECT name FROM items")); n != 3 {
 				t.Errorf("%d items", n)
 			}
 		}

@@ -110,11 +110,11 @@ func TestStore(t *testing.T) {
 		if image.Width != 3 || image.Height != 2 || !image.Inline() || f.Inline() {
 			t.Errorf("%+v", image)
 		}
-		again, err := s.Strip(t.Context(), &image)
-		if err != nil || again.File != image {
-			t.Fatalf("%+v, %v", again, err)
+		stripped, err := s.Strip(t.Context(), &image)
+		if err != nil || stripped.File != image {
+			t.Fatalf("%+v, %v", stripped, err)
 		}
-		again.Close()
+		stripped.Close()
 		if _, err := s.Strip(t.Context(), &f); !errors.Is(err, imagemeta.ErrBroken) {
 			t.Errorf("a text is stripped: %v", err)
 		}
@@ -136,9 +136,9 @@ func TestSweep(t *testing.T) {
 		}
 		sweep(0)
 		if s.root != "" { // in a folder, the times are those of the file system
-			at := s.now.Add(-2 * time.Hour)
+			mtime := s.now.Add(-2 * time.Hour)
 			for _, f := range []File{used, unused, anew, draft} {
-				if err := os.Chtimes(filepath.Join(s.root, f.Hash[:2], f.Hash), at, at); err != nil {
+				if err := os.Chtimes(filepath.Join(s.root, f.Hash[:2], f.Hash), mtime, mtime); err != nil {
 					t.Fatal(err)
 				}
 			}

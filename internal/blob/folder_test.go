@@ -14,15 +14,15 @@ import (
 // back if a file refers to it, and is removed otherwise.
 func TestSweepEnded(t *testing.T) {
 	t.Parallel()
-	kept, gone := strings.Repeat("a", 64), strings.Repeat("b", 64)
-	files := folder{t.TempDir(), func(_ context.Context, hash string) (bool, error) { return hash == kept, nil }}
-	at := time.Now().Add(-2 * time.Hour)
-	for _, hash := range []string{kept, gone} {
+	usedHash, unusedHash := strings.Repeat("a", 64), strings.Repeat("b", 64)
+	files := folder{t.TempDir(), func(_ context.Context, hash string) (bool, error) { return hash == usedHash, nil }}
+	mtime := time.Now().Add(-2 * time.Hour)
+	for _, hash := range []string{usedHash, unusedHash} {
 		if err := os.MkdirAll(filepath.Dir(files.path(hash)), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		aside := filepath.Join(files.root, temporaryPrefix+hash)
-		if err := errors.Join(os.WriteFile(aside, []byte(hash), 0o600), os.Chtimes(aside, at, at)); err != nil {
+		if err := errors.Join(os.WriteFile(aside, []byte(hash), 0o600), os.Chtimes(aside, mtime, mtime)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -30,7 +30,7 @@ func TestSweepEnded(t *testing.T) {
 	if n != 1 || err != nil {
 		t.Errorf("%d swept, %v", n, err)
 	}
-	if content, err := os.ReadFile(files.path(kept)); err != nil || string(content) != kept {
+	if content, err := os.ReadFile(files.path(usedHash)); err != nil || string(content) != usedHash {
 		t.Errorf("%q, %v", content, err)
 	}
 	if left, err := filepath.Glob(filepath.Join(files.root, temporaryPrefix+"*")); err != nil || len(left) != 0 {

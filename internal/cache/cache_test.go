@@ -12,11 +12,11 @@ func TestCache(t *testing.T) {
 	now := time.Unix(1000, 0)
 	reads, value := 0, "old"
 	var c *Cache[string]
-	during := func() {}
+	onRead := func() {}
 	c = New(10, func() time.Time { return now }, func(context.Context, string) (string, error) {
 		reads++
 		read := value
-		during()
+		onRead()
 		return read, nil
 	})
 	want := func(want string, wantReads int) {
@@ -37,9 +37,9 @@ func TestCache(t *testing.T) {
 	want("newer", 4) // the clock was set back
 	// A value that is dropped while it is read is not cached.
 	c.Drop("")
-	during = func() { value = "newest"; c.Drop("k") }
+	onRead = func() { value = "newest"; c.Drop("k") }
 	want("newer", 5)
-	during = func() {}
+	onRead = func() {}
 	want("newest", 6)
 	for i := range 100 {
 		if _, err := c.Get(t.Context(), strconv.Itoa(i)); err != nil || len(c.entries) > 10 {

@@ -38,10 +38,10 @@ func TestSkeleton(t *testing.T) {
 }
 
 // TestPrototypes checks that the keys of the table are in the form in which texts are looked up, and that repeated
-// replacement ends, without a text that grows without bound.
+// replacement ends and does not make a text grow without bound.
 func TestPrototypes(t *testing.T) {
 	t.Parallel()
-	for r, like := range prototypes() {
+	for r, prototype := range prototypes() {
 		passes, text := 0, string(r)
 		for next := pass(text); next != text; next = pass(text) {
 			if text, passes = next, passes+1; passes > 3 {
@@ -51,7 +51,7 @@ func TestPrototypes(t *testing.T) {
 		if got := Skeleton(string(r)); got != text {
 			t.Errorf("U+%04X: %q, want %q", r, got, text)
 		}
-		if !norm.NFD.IsNormalString(string(r)) || len(like) == 0 || len([]rune(text)) > 18 {
+		if !norm.NFD.IsNormalString(string(r)) || len(prototype) == 0 || len([]rune(text)) > 18 {
 			t.Errorf("U+%04X: %q", r, text)
 		}
 	}

@@ -89,8 +89,8 @@ func TestMemoryBound(t *testing.T) {
 	const perShard = 64
 	m := withMost(c.now, perShard)
 	ctx := context.Background()
-	const kept = 200 // a few in each shard
-	for i := range kept {
+	const count = 200 // a few in each shard
+	for i := range count {
 		_, _ = m.Take(ctx, fmt.Sprint("month", i), 1, 1, 31*24*time.Hour)
 		_, _ = m.Take(ctx, fmt.Sprint("spent", i), 10, 10, time.Minute)
 		_, _ = m.SetNX(ctx, fmt.Sprint("mark", i), time.Second)
@@ -104,7 +104,7 @@ func TestMemoryBound(t *testing.T) {
 	if n := m.size(); n != perShard*memoryShards {
 		t.Errorf("%d keys are kept, want %d", n, perShard*memoryShards)
 	}
-	for i := range kept {
+	for i := range count {
 		if res, _ := m.Take(ctx, fmt.Sprint("month", i), 1, 1, 31*24*time.Hour); res.Allowed {
 			t.Errorf("month %d is forgotten", i)
 		}

@@ -75,8 +75,8 @@ func TestRedisServerTime(t *testing.T) {
 	}
 	// The server runs on this machine, so both have the same clock.
 	_, rest := bucketAt(before.UnixMicro(), window.Microseconds())
-	if off := time.Duration(rest)*time.Microsecond - res.Reset; off < -time.Second || off > time.Minute {
-		t.Errorf("reset %s, off by %s", res.Reset, off)
+	if diff := time.Duration(rest)*time.Microsecond - res.Reset; diff < -time.Second || diff > time.Minute {
+		t.Errorf("reset %s, off by %s", res.Reset, diff)
 	}
 }
 
@@ -173,9 +173,9 @@ func TestRedisRecovers(t *testing.T) {
 		server.Start()
 		eventually(t, "recovery", func() bool { return take() == nil })
 		lost := logs.FilterMessage("counters are unreachable").Len()
-		back := logs.FilterMessage("counters are reachable again").Len()
-		if lost != round+1 || back != round+1 {
-			t.Errorf("after round %d: lost %d times, back %d times in the log", round, lost, back)
+		recoveries := logs.FilterMessage("counters are reachable again").Len()
+		if lost != round+1 || recoveries != round+1 {
+			t.Errorf("after round %d: lost %d times, back %d times in the log", round, lost, recoveries)
 		}
 	}
 }
@@ -310,23 +310,23 @@ func TestRedisUnexpectedValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	do := func(name string, args ...any) {
+	run := func(name string, args ...any) {
 		if _, err := command(t, r, name, args...); err != nil {
 			t.Fatal(err)
 		}
 	}
-	do("SET", r.windows+"text:60000000", "not a window")
+	run("SET", r.windows+"text:60000000", "not a window")
 	if res, err := r.Take(t.Context(), "text", 1, 1, time.Minute); err != nil || !res.Allowed {
 		t.Errorf("foreign text: %+v, %v", res, err)
 	}
-	do("LPUSH", r.windows+"list:60000000", "x")
+	run("LPUSH", r.windows+"list:60000000", "x")
 	if _, err := r.Take(t.Context(), "list", 1, 1, time.Minute); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("foreign type: %v", err)
 	}
 	if r.health.down.Load() {
 		t.Error("a single bad key counts against the server")
 	}
-	do("SCRIPT", "FLUSH")
+	run("SCRIPT", "FLUSH")
 	if _, err := r.Take(t.Context(), "key", 1, 1, time.Minute); err != nil {
 		t.Errorf("after the scripts were flushed: %v", err)
 	}
@@ -380,8 +380,8 @@ func TestParseRedisURL(t *testing.T) {
 		} else if strings.Contains(err.Error(), "sec") {
 			t.Errorf("%q: the error contains the password: %v", raw, err)
 		}
-		if _, again := NewRedis(raw, RedisOptions{}); again == nil || again.Error() != err.Error() {
-			t.Errorf("%q: NewRedis: %v", raw, again)
+		if _, clientErr := NewRedis(raw, RedisOptions{}); clientErr == nil || clientErr.Error() != err.Error() {
+			t.Errorf("%q: NewRedis: %v", raw, clientErr)
 		}
 	}
 }
@@ -451,11 +451,11 @@ func observe() (*zap.Logger, *observer.ObservedLogs) {
 	return zap.New(core), logs
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
+func eventually(t *testing.T, name string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(2 * time.Minute); !ok(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain for %s", what)
+			t.Fatalf("waited in vain for %s", name)
 		}
 	}
 }

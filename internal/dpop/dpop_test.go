@@ -233,9 +233,9 @@ func TestReplay(t *testing.T) {
 		t.Errorf("two lifetimes later: %v", err)
 	}
 	other := g.proof("ES256", otherKey, nil, nil)
-	again := g.proof("ES256", ecKey, nil, map[string]any{"jti": "id2"})
-	for _, one := range []string{other, again} { // another key or another jti makes another proof
-		if _, err := g.Verify(t.Context(), []string{one}, request); err != nil {
+	second := g.proof("ES256", ecKey, nil, map[string]any{"jti": "id2"})
+	for _, p := range []string{other, second} { // another key or another jti makes another proof
+		if _, err := g.Verify(t.Context(), []string{p}, request); err != nil {
 			t.Error(err)
 		}
 	}

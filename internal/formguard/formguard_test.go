@@ -25,13 +25,13 @@ func TestStamp(t *testing.T) {
 			t.Errorf("after %s: %+v", after, early)
 		}
 	}
-	for what, err := range map[string]error{
+	for name, err := range map[string]error{
 		"key": check(signed.Signer{Key: []byte("b key")}, "join", "browser", stamp, time.Minute), "form": check(key, "reply", "browser", stamp, time.Minute), "browser": check(key, "join", "another", stamp, time.Minute),
 		"moved": check(key, "joinb", "rowser", stamp, time.Minute), "none": check(key, "join", "browser", "", time.Minute), "longer": check(key, "join", "browser", stamp+"AAAA", time.Minute),
 		"changed": check(key, "join", "browser", "B"+stamp[1:], time.Minute), "no base64": check(key, "join", "browser", "%"+stamp[1:], time.Minute),
 	} {
 		if !errors.Is(err, ErrForged) {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -26,7 +26,7 @@ CREATE INDEX once_age ON once (created_at);
 // onBoth runs the test on an empty database of each engine.
 func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
 	t.Helper()
-	for name, make := range map[string]func() (*store.DB, error){
+	for name, open := range map[string]func() (*store.DB, error){
 		"sqlite": func() (*store.DB, error) {
 			return store.NewSQLite(store.SQLiteOptions{Path: filepath.Join(t.TempDir(), "test.db")}, zap.NewNop())
 		},
@@ -35,7 +35,7 @@ func onBoth(t *testing.T, test func(t *testing.T, db *store.DB)) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db, err := make()
+			db, err := open()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func TestDo(t *testing.T) {
 		table, now, calls := NewTable("once", time.Hour), time.UnixMicro(1e15), 0
 		failed := errors.New("failed")
 		type answer struct{ N int }
-		do := func(user int64, once Once, end error) (done answer, err error) {
+		run := func(user int64, once Once, end error) (done answer, err error) {
 			err = db.Write(t.Context(), func(c store.Conn) (err error) {
 				done, err = Do(c, table, user, once, now, func(store.Conn) (answer, error) {
 					calls++
@@ -84,12 +84,12 @@ func TestDo(t *testing.T) {
 			{"no key", 1, Once{}, nil, 5, nil},
 			{"no key again", 1, Once{}, nil, 6, nil},
 		} {
-			if done, err := do(step.user, step.once, step.end); !errors.Is(err, step.err) || done.N != step.n {
+			if done, err := run(step.user, step.once, step.end); !errors.Is(err, step.err) || done.N != step.n {
 				t.Errorf("%s: %+v, %v", step.what, done, err)
 			}
 		}
 		now = now.Add(time.Hour)
-		if done, err := do(1, Once{"k", "x"}, nil); err != nil || done.N != 7 {
+		if done, err := run(1, Once{"k", "x"}, nil); err != nil || done.N != 7 {
 			t.Errorf("an hour later: %+v, %v", done, err)
 		}
 		for _, want := range []int64{1, 0} { // the last request removed the keys of the first user
@@ -102,7 +102,7 @@ func TestDo(t *testing.T) {
 
 func TestOnceOfRequest(t *testing.T) {
 	t.Parallel()
-	of := func(path, key, body string) Once {
+	newOnce := func(path, key, body string) Once {
 		r := httptest.NewRequest("POST", "/mount"+path, nil)
 		r.Header.Set(Header, key)
 		once, err := Of(r, path, []byte(body))
@@ -111,14 +111,14 @@ func TestOnceOfRequest(t *testing.T) {
 		}
 		return once
 	}
-	first := of("/a", "key", "x")
-	if first.Key != "key" || first != of("/a", "key", "x") {
+	first := newOnce("/a", "key", "x")
+	if first.Key != "key" || first != newOnce("/a", "key", "x") {
 		t.Error("equal requests are not equal")
 	}
-	if first == of("/b", "key", "x") || first == of("/a", "key", "y") {
+	if first == newOnce("/b", "key", "x") || first == newOnce("/a", "key", "y") {
 		t.Error("different requests are equal")
 	}
-	if none := of("/a", "", "x"); none != (Once{}) {
+	if none := newOnce("/a", "", "x"); none != (Once{}) {
 		t.Errorf("without a key: %+v", none)
 	}
 	for _, key := range []string{"a b", "ä", "\x7f", strings.Repeat("k", maxKey+1)} {

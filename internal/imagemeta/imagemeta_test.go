@@ -223,8 +223,8 @@ func TestBroken(t *testing.T) {
 	for media, list := range files(t) {
 		for i, file := range list {
 			whole := file[0]
-			if at := strings.LastIndex(whole, secret); at >= 0 && at+len(secret) == len(whole) {
-				whole = whole[:at] // without the data behind the image
+			if pos := strings.LastIndex(whole, secret); pos >= 0 && pos+len(secret) == len(whole) {
+				whole = whole[:pos] // without the data behind the image
 			}
 			whole = strings.TrimSuffix(whole, "\xff\xd8")
 			for n := range len(whole) {

@@ -21,7 +21,7 @@ func TestRunner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		core, logs := observer.New(zap.DebugLevel)
 		begun := time.Now()
-		var at []time.Duration
+		var times []time.Duration
 		var outcomes []string
 		results := []error{ErrNotNow, store.ErrOpening, nil, errors.New("broken"), store.ErrUnavailable, store.ErrUnavailable, store.ErrUnavailable, store.ErrUnavailable, nil, store.ErrUnavailable, nil}
 		ended := make(chan struct{})
@@ -31,7 +31,7 @@ func TestRunner(t *testing.T) {
 				if results = results[1:]; len(results) == 0 {
 					close(ended)
 				}
-				at = append(at, time.Since(begun))
+				times = append(times, time.Since(begun))
 				return 2, err
 			}}},
 			Observe: func(job, outcome string, done int) {
@@ -46,9 +46,9 @@ func TestRunner(t *testing.T) {
 		<-ended
 		synctest.Wait()
 		end()
-		pauses := make([]string, 0, len(at))
-		for i := range len(at) - 1 {
-			pauses = append(pauses, (at[i+1] - at[i]).String())
+		pauses := make([]string, 0, len(times))
+		for i := range len(times) - 1 {
+			pauses = append(pauses, (times[i+1] - times[i]).String())
 		}
 		// The ticker continues meanwhile, so a missed tick arrives at once.
 		if got, want := strings.Join(pauses, " "), "1s 1s 3s 5s 1s 2s 4s 5s 0s 1s"; got != want {

@@ -23,13 +23,13 @@ func TestLease(t *testing.T) {
 		lease := func(holder string) *Lease {
 			return &Lease{DB: db, Table: "test_leases", Name: "work", Holder: holder, Every: time.Hour, Lasts: 10 * time.Minute, Now: func() time.Time { return now }}
 		}
-		one, other := lease("one"), lease("other")
+		first, other := lease("one"), lease("other")
 		failing := errors.New("broken")
 		ran := 0
-		do := func(l *Lease, again bool, fails, want error) {
+		attempt := func(l *Lease, retake bool, fails, want error) {
 			t.Helper()
 			before := ran
-			err := l.Do(t.Context(), again, func(context.Context) error { ran++; return fails })
+			err := l.Do(t.Context(), retake, func(context.Context) error { ran++; return fails })
 			if !errors.Is(err, want) || (ran > before) != !errors.Is(want, ErrHeld) {
 				t.Errorf("error %v, want %v; %d runs", err, want, ran-before)
 			}
@@ -40,26 +40,26 @@ func TestLease(t *testing.T) {
 				t.Errorf("holding: error %v, want %v", err, want)
 			}
 		}
-		do(one, false, nil, nil)
-		do(one, false, nil, ErrHeld) // the job is not due yet
-		do(one, true, nil, nil)
-		do(other, true, nil, ErrHeld)
+		attempt(first, false, nil, nil)
+		attempt(first, false, nil, ErrHeld) // the job is not due yet
+		attempt(first, true, nil, nil)
+		attempt(other, true, nil, ErrHeld)
 		now = now.Add(time.Hour)
-		do(other, false, failing, failing)
-		hold(one, ErrHeld)
-		do(one, true, nil, ErrHeld)
+		attempt(other, false, failing, failing)
+		hold(first, ErrHeld)
+		attempt(first, true, nil, ErrHeld)
 		now = now.Add(9 * time.Minute)
 		hold(other, nil)
 		now = now.Add(9 * time.Minute)
-		do(one, false, nil, ErrHeld)
+		attempt(first, false, nil, ErrHeld)
 		now = now.Add(time.Minute)
-		do(one, false, nil, nil)
+		attempt(first, false, nil, nil)
 		now = now.Add(-1000 * time.Hour) // the clock was wrong
-		do(other, false, nil, nil)
+		attempt(other, false, nil, nil)
 		// A process that lost its lease during the run does not record that the job is done.
 		err := other.Do(t.Context(), true, func(ctx context.Context) error {
 			now = now.Add(24 * time.Hour)
-			return one.Do(ctx, false, func(context.Context) error { return nil })
+			return first.Do(ctx, false, func(context.Context) error { return nil })
 		})
 		if !errors.Is(err, ErrHeld) {
 			t.Errorf("got the error %v, want %v", err, ErrHeld)

@@ -14,9 +14,9 @@ func FuzzQuote(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		quoted := AppendQuoted(nil, text)
-		var back string
-		if err := json.Unmarshal(quoted, &back); err != nil || back != string([]rune(text)) {
-			t.Fatalf("%q became %s, read as %q (%v)", text, quoted, back, err)
+		var decoded string
+		if err := json.Unmarshal(quoted, &decoded); err != nil || decoded != string([]rune(text)) {
+			t.Fatalf("%q became %s, read as %q (%v)", text, quoted, decoded, err)
 		}
 		s := NewScanner([]byte(`"` + text + `"`))
 		raw, _, err := s.Text()

@@ -106,24 +106,24 @@ func TestScannerOffsets(t *testing.T) {
 	var elements []string
 	err := s.Object(func(key []byte) error {
 		kind := s.Kind()
-		from := s.Offset()
+		start := s.Offset()
 		name := string(key)
 		if kind == Array {
 			err := s.Array(func(i int) error {
 				s.Kind()
-				from := s.Offset()
+				start := s.Offset()
 				err := s.Skip()
-				elements = append(elements, text[from:s.Offset()])
+				elements = append(elements, text[start:s.Offset()])
 				if i != len(elements)-1 {
 					t.Errorf("element %d has index %d", len(elements)-1, i)
 				}
 				return err
 			})
-			got[name] = text[from:s.Offset()]
+			got[name] = text[start:s.Offset()]
 			return err
 		}
 		err := s.Skip()
-		got[name] = text[from:s.Offset()]
+		got[name] = text[start:s.Offset()]
 		return err
 	})
 	if err != nil || s.End() != nil {
@@ -225,9 +225,9 @@ func TestAppendQuoted(t *testing.T) {
 	} {
 		got := AppendQuoted([]byte("before:"), text)
 		rest, ok := strings.CutPrefix(string(got), "before:")
-		var back string
-		if err := json.Unmarshal([]byte(rest), &back); !ok || err != nil || back != strings.ToValidUTF8(text, "\ufffd") {
-			t.Errorf("%q: wrote %q, which reads %q, %v", text, got, back, err)
+		var decoded string
+		if err := json.Unmarshal([]byte(rest), &decoded); !ok || err != nil || decoded != strings.ToValidUTF8(text, "\ufffd") {
+			t.Errorf("%q: wrote %q, which reads %q, %v", text, got, decoded, err)
 		}
 	}
 }
@@ -264,9 +264,9 @@ func FuzzScanner(f *testing.F) {
 func FuzzAppendQuoted(f *testing.F) {
 	f.Add("a\"b\\c\n\xff\u2028<>&")
 	f.Fuzz(func(t *testing.T, text string) {
-		var back string
-		if err := json.Unmarshal(AppendQuoted(nil, text), &back); err != nil || back != strings.ToValidUTF8(text, "\ufffd") && back != validRunes(text) {
-			t.Fatalf("%q reads %q, %v", text, back, err)
+		var decoded string
+		if err := json.Unmarshal(AppendQuoted(nil, text), &decoded); err != nil || decoded != strings.ToValidUTF8(text, "\ufffd") && decoded != validRunes(text) {
+			t.Fatalf("%q reads %q, %v", text, decoded, err)
 		}
 	})
 }
@@ -279,10 +279,10 @@ func validRunes(text string) string { return string([]rune(text)) }
 func TestScannerLongText(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{31, 32, 33, 40, 64, 71} {
-		for at := range size {
+		for pos := range size {
 			for c := range 256 {
 				text := []byte(`"` + strings.Repeat("~", size) + `"`)
-				text[1+at] = byte(c)
+				text[1+pos] = byte(c)
 				s := NewScanner(text)
 				err := s.Skip()
 				if err == nil {

@@ -258,19 +258,19 @@ func TestSlowProvider(t *testing.T) {
 
 func TestBadKeySets(t *testing.T) {
 	t.Parallel()
-	one := jwkstest.JWK("k1", rsaKey)
-	redirect := func(to string) func(*jwkstest.Provider) {
+	key := jwkstest.JWK("k1", rsaKey)
+	redirect := func(location string) func(*jwkstest.Provider) {
 		return func(p *jwkstest.Provider) {
 			p.Status = http.StatusFound
-			p.Header.Set("Location", to)
+			p.Header.Set("Location", location)
 		}
 	}
 	for name, test := range map[string]struct {
 		change func(p *jwkstest.Provider)
 		good   bool
 	}{
-		"100 keys":           {func(p *jwkstest.Provider) { p.JWKS = jwkstest.Keys(append(many(99), one)...) }, true},
-		"101 keys":           {func(p *jwkstest.Provider) { p.JWKS = jwkstest.Keys(append(many(100), one)...) }, false},
+		"100 keys":           {func(p *jwkstest.Provider) { p.JWKS = jwkstest.Keys(append(many(99), key)...) }, true},
+		"101 keys":           {func(p *jwkstest.Provider) { p.JWKS = jwkstest.Keys(append(many(100), key)...) }, false},
 		"just 1 MB":          {func(p *jwkstest.Provider) { p.JWKS += strings.Repeat(" ", maxKeySet-len(p.JWKS)) }, true},
 		"more than 1 MB":     {func(p *jwkstest.Provider) { p.JWKS += strings.Repeat(" ", maxKeySet-len(p.JWKS)+1) }, false},
 		"no keys":            {func(p *jwkstest.Provider) { p.JWKS = jwkstest.Keys() }, false},
@@ -284,7 +284,7 @@ func TestBadKeySets(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := jwkstest.New(t, one)
+			p := jwkstest.New(t, key)
 			p.Set(test.change)
 			c := checkerOf(t, p)
 			if test.good {
@@ -295,7 +295,7 @@ func TestBadKeySets(t *testing.T) {
 		})
 	}
 	// A redirect that stays within the allowed addresses is followed.
-	p, other := jwkstest.New(t, one), jwkstest.New(t, one)
+	p, other := jwkstest.New(t, key), jwkstest.New(t, key)
 	p.Set(redirect(other.URL + "/keys"))
 	c := checkerOf(t, p)
 	c.finds("k1")

@@ -101,7 +101,7 @@ func TestClaims(t *testing.T) {
 	t.Parallel()
 	c := newChecker(t, jwkstest.JWK("k1", rsaKey))
 	c.Issuers[0].Claims = map[string][]string{"azp": {"web", "cli"}}
-	at := func(d time.Duration) int64 { return c.Clock.Now().Add(d).Unix() }
+	timestamp := func(d time.Duration) int64 { return c.Clock.Now().Add(d).Unix() }
 	for name, test := range map[string]struct {
 		claims golang.MapClaims // a nil value removes the claim
 		want   error
@@ -119,19 +119,19 @@ func TestClaims(t *testing.T) {
 		"issuers":                {golang.MapClaims{"iss": []string{issuer}}, ErrIssuer},
 		"without issuer":         {golang.MapClaims{"iss": nil}, ErrIssuer},
 		"local issuer":           {golang.MapClaims{"iss": "tollgate"}, ErrIssuer},
-		"expired":                {golang.MapClaims{"exp": at(-time.Minute)}, ErrExpired},
-		"just expired":           {golang.MapClaims{"exp": at(-leeway)}, ErrExpired},
-		"in the leeway":          {golang.MapClaims{"exp": at(-leeway + time.Second)}, nil},
+		"expired":                {golang.MapClaims{"exp": timestamp(-time.Minute)}, ErrExpired},
+		"just expired":           {golang.MapClaims{"exp": timestamp(-leeway)}, ErrExpired},
+		"in the leeway":          {golang.MapClaims{"exp": timestamp(-leeway + time.Second)}, nil},
 		"without expiry":         {golang.MapClaims{"exp": nil}, ErrNoExpiry},
 		"expiry of text":         {golang.MapClaims{"exp": "2099"}, ErrMalformed},
 		"expiry past all":        {golang.MapClaims{"exp": 1e300}, ErrMalformed},
 		"expiry that overflows":  {golang.MapClaims{"exp": uint64(1) << 63}, ErrMalformed},
 		"negative expiry":        {golang.MapClaims{"exp": -1}, ErrMalformed},
-		"fraction":               {golang.MapClaims{"exp": float64(at(time.Hour)) + 0.5}, nil},
-		"not yet":                {golang.MapClaims{"nbf": at(time.Minute)}, ErrTooEarly},
-		"not yet, in the leeway": {golang.MapClaims{"nbf": at(leeway)}, nil},
+		"fraction":               {golang.MapClaims{"exp": float64(timestamp(time.Hour)) + 0.5}, nil},
+		"not yet":                {golang.MapClaims{"nbf": timestamp(time.Minute)}, ErrTooEarly},
+		"not yet, in the leeway": {golang.MapClaims{"nbf": timestamp(leeway)}, nil},
 		"nbf of text":            {golang.MapClaims{"nbf": "now"}, ErrMalformed},
-		"issued later":           {golang.MapClaims{"iat": at(time.Minute)}, ErrTooEarly},
+		"issued later":           {golang.MapClaims{"iat": timestamp(time.Minute)}, ErrTooEarly},
 		"without iat":            {golang.MapClaims{"iat": nil}, nil},
 		"other azp":              {golang.MapClaims{"azp": "cli"}, nil},
 		"azp in a list":          {golang.MapClaims{"azp": []string{"x", "web"}}, nil},
@@ -188,7 +188,7 @@ func TestKeys(t *testing.T) {
 	}
 	body := segment(string(claimsText))
 	kid := func(id any) map[string]any { return map[string]any{"kid": id} }
-	with := func(name string, value any) map[string]any { return map[string]any{"kid": "k1", name: value} }
+	headerWith := func(name string, value any) map[string]any { return map[string]any{"kid": "k1", name: value} }
 	signed := func(algorithm string, key any, header map[string]any) string {
 		return jwkstest.Sign(t, algorithm, key, header, c.claims())
 	}
@@ -229,12 +229,12 @@ func TestKeys(t *testing.T) {
 		"no id, one EC key":     {signed("ES256", ecKey, nil), nil},
 		"embedded key":          {signed("RS256", otherRSAKey, embedded), ErrSignature},
 		"embedded, good key":    {signed("RS256", rsaKey, embedded), nil},
-		"crit":                  {signed("RS256", rsaKey, with("crit", []string{"exp"})), ErrCritical},
-		"empty crit":            {signed("RS256", rsaKey, with("crit", []string{})), ErrCritical},
-		"at+jwt":                {signed("RS256", rsaKey, with("typ", "application/AT+jwt")), nil},
-		"without typ":           {signed("RS256", rsaKey, with("typ", nil)), nil},
-		"logout token":          {signed("RS256", rsaKey, with("typ", "logout+jwt")), ErrType},
-		"typ of a number":       {signed("RS256", rsaKey, with("typ", 1)), ErrType},
+		"crit":                  {signed("RS256", rsaKey, headerWith("crit", []string{"exp"})), ErrCritical},
+		"empty crit":            {signed("RS256", rsaKey, headerWith("crit", []string{})), ErrCritical},
+		"at+jwt":                {signed("RS256", rsaKey, headerWith("typ", "application/AT+jwt")), nil},
+		"without typ":           {signed("RS256", rsaKey, headerWith("typ", nil)), nil},
+		"logout token":          {signed("RS256", rsaKey, headerWith("typ", "logout+jwt")), ErrType},
+		"typ of a number":       {signed("RS256", rsaKey, headerWith("typ", 1)), ErrType},
 		"other claims":          {parts[0] + "." + segment(strings.Replace(string(claimsText), "alice", "admin", 1)) + "." + parts[2], ErrSignature},
 		"no signature":          {parts[0] + "." + parts[1] + ".", ErrSignature},
 		"two parts":             {parts[0] + "." + parts[1], ErrMalformed},

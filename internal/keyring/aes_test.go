@@ -48,25 +48,25 @@ func TestSealAndOpen(t *testing.T) {
 	a := ring(t, oldKey)
 	for _, size := range []int{0, 1, 15, 16, 17, 1000, 1 << 20} {
 		text := bytes.Repeat([]byte("x"), size)
-		one, err := a.Seal(t.Context(), text, []byte("place"))
+		first, err := a.Seal(t.Context(), text, []byte("place"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		two, err := a.Seal(t.Context(), text, []byte("place"))
+		second, err := a.Seal(t.Context(), text, []byte("place"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if one == two {
+		if first == second {
 			t.Error("the same text twice is sealed alike")
 		}
-		if size > 20 && strings.Contains(one, base64.RawURLEncoding.EncodeToString(text[:18])) {
+		if size > 20 && strings.Contains(first, base64.RawURLEncoding.EncodeToString(text[:18])) {
 			t.Error("the sealed text contains the plain text")
 		}
-		got, err := a.Open(t.Context(), one, []byte("place"))
+		got, err := a.Open(t.Context(), first, []byte("place"))
 		if err != nil || !bytes.Equal(got, text) {
 			t.Errorf("%d bytes come back as %d, error %v", size, len(got), err)
 		}
-		if !a.Current(one) {
+		if !a.Current(first) {
 			t.Error("a newly sealed text is not current")
 		}
 	}
@@ -204,9 +204,9 @@ func TestKeyFile(t *testing.T) {
 	if err != nil || !created || len(key) != MasterKeySize {
 		t.Fatalf("%d bytes, created %t, error %v", len(key), created, err)
 	}
-	again, created, err := LoadOrCreateKeyFile(path)
-	if err != nil || created || !bytes.Equal(again, key) {
-		t.Errorf("again: same %t, created %t, error %v", bytes.Equal(again, key), created, err)
+	loaded, created, err := LoadOrCreateKeyFile(path)
+	if err != nil || created || !bytes.Equal(loaded, key) {
+		t.Errorf("again: same %t, created %t, error %v", bytes.Equal(loaded, key), created, err)
 	}
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().Perm() != 0o600 && runtime.GOOS != "windows" {
@@ -268,7 +268,7 @@ func TestKeyFileRace(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "x", "tollgate.key")
 		var mu sync.Mutex
 		var all sync.WaitGroup
-		keys, made := make(map[string]int), 0
+		keys, creations := make(map[string]int), 0
 		for range 32 {
 			all.Go(func() {
 				key, created, err := LoadOrCreateKeyFile(path)
@@ -279,13 +279,13 @@ func TestKeyFileRace(t *testing.T) {
 				}
 				keys[string(key)]++
 				if created {
-					made++
+					creations++
 				}
 			})
 		}
 		all.Wait()
-		if len(keys) != 1 || made != 1 {
-			t.Fatalf("%d different keys, %d made", len(keys), made)
+		if len(keys) != 1 || creations != 1 {
+			t.Fatalf("%d different keys, %d made", len(keys), creations)
 		}
 	}
 }
@@ -319,8 +319,8 @@ func FuzzParseMasterKey(f *testing.F) {
 			t.Fatalf("%x, error %v", key, err)
 		}
 		if err == nil {
-			if again, err := ParseMasterKey(hex.EncodeToString(key)); err != nil || !bytes.Equal(again, key) {
-				t.Errorf("%x, error %v", again, err)
+			if reparsed, err := ParseMasterKey(hex.EncodeToString(key)); err != nil || !bytes.Equal(reparsed, key) {
+				t.Errorf("%x, error %v", reparsed, err)
 			}
 		}
 	})
@@ -338,7 +338,7 @@ func BenchmarkOpen(b *testing.B) {
 
 func TestDerive(t *testing.T) {
 	t.Parallel()
-	one, two := bytes.Repeat([]byte{1}, MasterKeySize), bytes.Repeat([]byte{2}, MasterKeySize)
+	first, second := bytes.Repeat([]byte{1}, MasterKeySize), bytes.Repeat([]byte{2}, MasterKeySize)
 	derive := func(label string, masters ...[]byte) [][]byte {
 		t.Helper()
 		ring, err := NewAES(masters...)
@@ -351,17 +351,17 @@ func TestDerive(t *testing.T) {
 		}
 		return keys
 	}
-	a := derive("a", one)
-	if len(a) != 1 || len(a[0]) != 32 || bytes.Equal(a[0], one) {
+	a := derive("a", first)
+	if len(a) != 1 || len(a[0]) != 32 || bytes.Equal(a[0], first) {
 		t.Fatalf("derived %x", a)
 	}
-	if b := derive("b", one); bytes.Equal(a[0], b[0]) {
+	if b := derive("b", first); bytes.Equal(a[0], b[0]) {
 		t.Error("two labels have the same key")
 	}
-	if both := derive("a", two, one); len(both) != 2 || !bytes.Equal(both[1], a[0]) || bytes.Equal(both[0], a[0]) {
-		t.Errorf("with two master keys: %x", both)
+	if got := derive("a", second, first); len(got) != 2 || !bytes.Equal(got[1], a[0]) || bytes.Equal(got[0], a[0]) {
+		t.Errorf("with two master keys: %x", got)
 	}
-	if twice := derive("a", one, one); len(twice) != 1 {
+	if twice := derive("a", first, first); len(twice) != 1 {
 		t.Errorf("one master key given twice has %d keys", len(twice))
 	}
 }

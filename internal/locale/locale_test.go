@@ -38,8 +38,8 @@ const catalogue = `{
 func load(t *testing.T, fallback string, offered []string, folders ...fstest.MapFS) *locale.Languages {
 	t.Helper()
 	all := append(make([]fs.FS, 0, 1+len(folders)), folder("de.json", catalogue))
-	for _, one := range folders {
-		all = append(all, one)
+	for _, fsys := range folders {
+		all = append(all, fsys)
 	}
 	languages, err := locale.Load(fallback, offered, all...)
 	if err != nil {
@@ -81,14 +81,14 @@ func TestFormats(t *testing.T) {
 	t.Parallel()
 	german := load(t, "", nil).Find("de")
 	var none *locale.Language
-	at := time.Date(2026, time.March, 7, 8, 5, 9, 0, time.UTC)
+	date := time.Date(2026, time.March, 7, 8, 5, 9, 0, time.UTC)
 	for _, c := range []struct{ got, want string }{
-		{none.Moment(at), at.Format("2 Jan 2006, 15:04")},
-		{none.Exact(at), at.Format("Monday, 2 January 2006, 15:04:05 MST")},
-		{none.Until(at), at.Format("2 January 2006, 15:04 MST")},
-		{german.Moment(at), "7. März 2026, 08:05"},
-		{german.Exact(at), "Samstag, 7. März 2026, 08:05:09 UTC"},
-		{german.Until(at), "7. März 2026, 08:05 Uhr UTC"},
+		{none.Moment(date), date.Format("2 Jan 2006, 15:04")},
+		{none.Exact(date), date.Format("Monday, 2 January 2006, 15:04:05 MST")},
+		{none.Until(date), date.Format("2 January 2006, 15:04 MST")},
+		{german.Moment(date), "7. März 2026, 08:05"},
+		{german.Exact(date), "Samstag, 7. März 2026, 08:05:09 UTC"},
+		{german.Until(date), "7. März 2026, 08:05 Uhr UTC"},
 		{none.Number(999), "999"},
 		{german.Number(-1234567), "-1.234.567"},
 		{german.Number(-123), "-123"},

@@ -146,9 +146,9 @@ func TestBrandSheet(t *testing.T) {
 		if len(found) != 2 || found[0][1] != accent {
 			t.Fatalf("%s: %s", accent, b.Sheet())
 		}
-		for i, on := range []theme{light, dark} {
+		for i, mode := range []theme{light, dark} {
 			c, err := parseColour(found[i][1])
-			if err != nil || on.lowestContrast(c) < minContrast || found[i][2] != c.textColour().String() {
+			if err != nil || mode.lowestContrast(c) < minContrast || found[i][2] != c.textColour().String() {
 				t.Errorf("%s: %v, %s", accent, err, found[i][0])
 			}
 		}

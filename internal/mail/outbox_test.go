@@ -50,8 +50,8 @@ func (l letter) Message() (*Message, error) {
 	return &Message{Email: l.name + "@example.com", About: []zap.Field{zap.String("letter", l.name)}}, nil
 }
 
-func (l letter) note(ctx context.Context, what string) error {
-	l.box.notes = append(l.box.notes, l.name+" "+what)
+func (l letter) note(ctx context.Context, event string) error {
+	l.box.notes = append(l.box.notes, l.name+" "+event)
 	return ctx.Err()
 }
 

@@ -102,12 +102,12 @@ func TestHeaders(t *testing.T) {
 	headers := func(m *Message) netmail.Header {
 		t.Helper()
 		m.Email, m.ID = "a@example.net", "thread-7.3"
-		made, err := s.message(m)
+		msg, err := s.message(m)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var raw bytes.Buffer
-		if _, err := made.WriteTo(&raw); err != nil {
+		if _, err := msg.WriteTo(&raw); err != nil {
 			t.Fatal(err)
 		}
 		got, err := netmail.ReadMessage(&raw)

@@ -48,8 +48,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := Parse(address); err != nil || again != address || Key(address) != Key(text) || len(address) > maxSize {
-			t.Errorf("%q is read as %q, and that as %q (%v)", text, address, again, err)
+		if reparsed, err := Parse(address); err != nil || reparsed != address || Key(address) != Key(text) || len(address) > maxSize {
+			t.Errorf("%q is read as %q, and that as %q (%v)", text, address, reparsed, err)
 		}
 	})
 }

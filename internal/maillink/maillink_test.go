@@ -93,8 +93,8 @@ func TestLinks(t *testing.T) {
 		d.use("bob", text, "join", "reset")
 		d.use("", text, "reset")
 		// A link that is mailed again gets another secret, and its previous secret becomes void.
-		again := d.ask("reset", "bob")
-		text, later := d.mail(again), d.mail(again)
+		second := d.ask("reset", "bob")
+		text, later := d.mail(second), d.mail(second)
 		d.use("", text, "reset")
 		// Using a link ends the user's other links, but not the notices.
 		other, eve, notice := d.mail(d.ask("join", "bob")), d.mail(d.ask("join", "eve")), d.ask("notice", "bob")

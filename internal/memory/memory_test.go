@@ -18,16 +18,16 @@ import (
 func TestShare(t *testing.T) {
 	t.Parallel()
 	b := New(100)
-	one, two := b.Share(""), b.Share("")
-	if err := errors.Join(one.Grow(t.Context(), 40), one.Grow(t.Context(), 60), one.Grow(t.Context(), 10), two.Grow(t.Context(), 40)); err != nil {
+	first, second := b.Share(""), b.Share("")
+	if err := errors.Join(first.Grow(t.Context(), 40), first.Grow(t.Context(), 60), first.Grow(t.Context(), 10), second.Grow(t.Context(), 40)); err != nil {
 		t.Fatal(err)
 	}
 	if b.Taken() != 100 {
 		t.Errorf("%d are taken", b.Taken())
 	}
-	one.Free()
-	one.Free()
-	two.Free()
+	first.Free()
+	first.Free()
+	second.Free()
 	if b.Taken() != 0 || b.Refused() != 0 {
 		t.Errorf("%d are taken, %d were refused", b.Taken(), b.Refused())
 	}
@@ -177,10 +177,10 @@ func TestWait(t *testing.T) {
 		}
 
 		ctx, cancel := context.WithCancelCause(t.Context())
-		gone := errors.New("gone")
-		cancel(gone)
+		cause := errors.New("gone")
+		cancel(cause)
 		left := b.Share("")
-		if err := left.Grow(ctx, 50); !errors.Is(err, gone) || b.Taken() != 75 {
+		if err := left.Grow(ctx, 50); !errors.Is(err, cause) || b.Taken() != 75 {
 			t.Errorf("a client that left: %v, %d are taken", err, b.Taken())
 		}
 

@@ -55,8 +55,8 @@ CREATE TABLE test_waiting (n BIGINT);
 			if key < oldest || key > newest {
 				panic(fmt.Sprint(key, " is not from ", oldest, " to ", newest))
 			}
-			from := (key - (key%100+100)%100)
-			return store.Partition{Name: strings.ReplaceAll(fmt.Sprint(table, "_d", from), "-", "b"), From: from, Until: from + 100}
+			start := (key - (key%100+100)%100)
+			return store.Partition{Name: strings.ReplaceAll(fmt.Sprint(table, "_d", start), "-", "b"), From: start, Until: start + 100}
 		},
 		Settle: func(ctx context.Context, db *store.DB) error {
 			if db.Dialect() == store.Postgres {
@@ -108,14 +108,14 @@ func newPostgres(tb testing.TB, dsn string) *store.DB {
 	return db
 }
 
-// with opens a database, calls do and closes the database.
-func with(tb testing.TB, db *store.DB, do func(db *store.DB)) {
+// with opens a database, calls fn and closes the database.
+func with(tb testing.TB, db *store.DB, fn func(db *store.DB)) {
 	tb.Helper()
 	if err := db.Register(schema()); err != nil {
 		tb.Fatal(err)
 	}
 	testenv.Open(tb, db)
-	do(db)
+	fn(db)
 	if err := db.Close(); err != nil {
 		tb.Fatal(err)
 	}
@@ -143,11 +143,11 @@ func rows(tb testing.TB, db *store.DB, query string) (all []string) {
 			return err
 		}
 		for list.Next() {
-			values, into := make([]any, len(columns)), make([]any, len(columns))
+			values, dest := make([]any, len(columns)), make([]any, len(columns))
 			for i := range values {
-				into[i] = &values[i]
+				dest[i] = &values[i]
 			}
-			if err := list.Scan(into...); err != nil {
+			if err := list.Scan(dest...); err != nil {
 				return err
 			}
 			for i, v := range values {
@@ -222,14 +222,14 @@ func stateOf(tb testing.TB, db *store.DB) map[string][]string {
 	return all
 }
 
-func same(tb testing.TB, what string, got, want map[string][]string) {
+func same(tb testing.TB, name string, got, want map[string][]string) {
 	tb.Helper()
 	for query, rows := range want {
 		if len(rows) == 0 {
-			tb.Errorf("%s: %s: no rows", what, query)
+			tb.Errorf("%s: %s: no rows", name, query)
 		}
 		if !slices.Equal(got[query], rows) {
-			tb.Errorf("%s: %s:\n%s\nwant\n%s", what, query, strings.Join(got[query], "\n"), strings.Join(rows, "\n"))
+			tb.Errorf("%s: %s:\n%s\nwant\n%s", name, query, strings.Join(got[query], "\n"), strings.Join(rows, "\n"))
 		}
 	}
 }
@@ -254,8 +254,8 @@ func filled(tb testing.TB) (path string, want map[string][]string) {
 	return path, want
 }
 
-func options(from, to *store.DB) Options {
-	return Options{From: from, To: to, Schemas: []store.Schema{schema()}, batch: 7}
+func options(source, target *store.DB) Options {
+	return Options{From: source, To: target, Schemas: []store.Schema{schema()}, batch: 7}
 }
 
 // TestRoundTrip checks that all data of a SQLite database arrives in PostgreSQL, and from there in another SQLite
@@ -266,7 +266,7 @@ func TestRoundTrip(t *testing.T) {
 	dsn := testenv.Postgres(t).DSN()
 	var done, total int64
 	o := options(newSQLite(t, path), newPostgres(t, dsn))
-	o.Progress = func(more, of int64) { done, total = done+more, of }
+	o.Progress = func(more, newTotal int64) { done, total = done+more, newTotal }
 	r, err := Run(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -288,15 +288,15 @@ func TestRoundTrip(t *testing.T) {
 		}
 	})
 
-	back := filepath.Join(t.TempDir(), "new", "to.db")
-	again, err := Run(t.Context(), options(newPostgres(t, dsn), newSQLite(t, back)))
+	target := filepath.Join(t.TempDir(), "new", "to.db")
+	second, err := Run(t.Context(), options(newPostgres(t, dsn), newSQLite(t, target)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(again.Tables, r.Tables) {
-		t.Errorf("%+v, want %+v", again.Tables, r.Tables)
+	if !slices.Equal(second.Tables, r.Tables) {
+		t.Errorf("%+v, want %+v", second.Tables, r.Tables)
 	}
-	with(t, newSQLite(t, back), func(db *store.DB) {
+	with(t, newSQLite(t, target), func(db *store.DB) {
 		same(t, "sqlite", stateOf(t, db), want)
 		exec(t, db, "INSERT INTO test_items (name) VALUES ('new')")
 		if got := rows(t, db, "SELECT id FROM test_items WHERE name = 'new'"); got[0] != "[]interface {}{1002}" {
@@ -306,7 +306,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("left over: %s", got)
 		}
 	})
-	files, err := filepath.Glob(back + "*moving*")
+	files, err := filepath.Glob(target + "*moving*")
 	if err != nil || len(files) > 0 {
 		t.Errorf("left over: %q, error %v", files, err)
 	}
@@ -368,18 +368,18 @@ func TestInterruptedMoveResumes(t *testing.T) {
 			}
 			with(t, newPostgres(t, dsn), func(db *store.DB) { same(t, "postgres", stateOf(t, db), want) })
 
-			back := filepath.Join(t.TempDir(), "to.db")
-			cutShort(options(newPostgres(t, dsn), newSQLite(t, back)))
-			server = newSQLite(t, back)
+			target := filepath.Join(t.TempDir(), "to.db")
+			cutShort(options(newPostgres(t, dsn), newSQLite(t, target)))
+			server = newSQLite(t, target)
 			server.Start(t.Context())
 			if err := server.Ready(); err == nil || !strings.Contains(err.Error(), "a move into this database is unfinished") {
 				t.Errorf("a server opens the incomplete database: %v", err)
 			}
 			_ = server.Close()
-			if _, err := Run(t.Context(), options(newPostgres(t, dsn), newSQLite(t, back))); err != nil {
+			if _, err := Run(t.Context(), options(newPostgres(t, dsn), newSQLite(t, target))); err != nil {
 				t.Fatal(err)
 			}
-			with(t, newSQLite(t, back), func(db *store.DB) { same(t, "sqlite", stateOf(t, db), want) })
+			with(t, newSQLite(t, target), func(db *store.DB) { same(t, "sqlite", stateOf(t, db), want) })
 		})
 	}
 }
@@ -428,10 +428,10 @@ func TestUnmovableDataIsRefused(t *testing.T) {
 func TestUnsuitableDatabasesAreRefused(t *testing.T) {
 	t.Parallel()
 	path, _ := filled(t)
-	refused := func(what string, o Options, want string) {
+	refused := func(name string, o Options, want string) {
 		t.Helper()
 		if _, err := Run(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v, want %q", what, err, want)
+			t.Errorf("%s: error %v, want %q", name, err, want)
 		}
 	}
 	empty := testenv.Postgres(t).DSN()
@@ -499,7 +499,7 @@ func newBriefSQLite(tb testing.TB, path string) *store.DB {
 // TestSum checks that the sum of rows does not depend on their order, and that different rows have different sums.
 func TestSum(t *testing.T) {
 	t.Parallel()
-	of := func(rows ...[]any) *sum {
+	sumOf := func(rows ...[]any) *sum {
 		s := new(sum)
 		for _, row := range rows {
 			s.add(row)
@@ -507,18 +507,18 @@ func TestSum(t *testing.T) {
 		return s
 	}
 	a, b := []any{int64(1), "x"}, []any{int64(2), nil}
-	if !of(a, b, b).equal(of(b, a, b)) {
+	if !sumOf(a, b, b).equal(sumOf(b, a, b)) {
 		t.Error("the order counts")
 	}
 	all := [][]any{{"a", "b"}, {"ab", ""}, {"", "ab"}, {[]byte("a"), "b"}, {nil, "b"}, {int64(0)}, {false}, {0.0}, {time.UnixMicro(0)}, {""}, {nil}, {true}, {int64(1)}}
 	for i, x := range all {
 		for j, y := range all {
-			if of(x).equal(of(y)) != (i == j) {
+			if sumOf(x).equal(sumOf(y)) != (i == j) {
 				t.Errorf("%#v and %#v", x, y)
 			}
 		}
 	}
-	if of(a).equal(of(a, a)) || bytes.Equal(of(a).digest(), of(a, a, b).digest()) {
+	if sumOf(a).equal(sumOf(a, a)) || bytes.Equal(sumOf(a).digest(), sumOf(a, a, b).digest()) {
 		t.Error("the number does not count")
 	}
 }

@@ -76,8 +76,8 @@ func TestLoginHint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at, err := url.Parse(location)
-		if err != nil || at.Query().Get("login_hint") != hint || at.Query().Has("login_hint") != (hint != "") {
+		target, err := url.Parse(location)
+		if err != nil || target.Query().Get("login_hint") != hint || target.Query().Has("login_hint") != (hint != "") {
 			t.Errorf("%q: %s, error %v", hint, location, err)
 		}
 	}
@@ -87,9 +87,9 @@ func TestLoginHint(t *testing.T) {
 func TestDenied(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	back := f.begin(Ask{})
-	back.Set("error", "access_denied"+strings.Repeat("x", 200))
-	_, err := f.Finish(t.Context(), browser, back)
+	query := f.begin(Ask{})
+	query.Set("error", "access_denied"+strings.Repeat("x", 200))
+	_, err := f.Finish(t.Context(), browser, query)
 	e, ok := apierror.From(err)
 	if !ok || e.Cause == nil || !strings.Contains(e.Cause.Error(), "access_denied") || len(e.Cause.Error()) > 150 ||
 		strings.Contains(e.Message, "access_denied") {
@@ -147,8 +147,8 @@ func FuzzClaim(f *testing.F) {
 		}
 		p := &Provider{o: Options{Claims: Claims{name, name, name}, GroupsClaim: name}}
 		person := p.person(claims)
-		whole, there := claims[name]
-		if text, ok := whole.(string); there && ok && (person.Username != text || person.Name != text ||
+		whole, found := claims[name]
+		if text, ok := whole.(string); found && ok && (person.Username != text || person.Name != text ||
 			person.Email != text) {
 			t.Fatalf("%q of %v is %+v", name, claims, person)
 		}

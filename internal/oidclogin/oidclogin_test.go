@@ -54,9 +54,9 @@ func (f *fixture) begin(ask Ask) url.Values {
 	return f.at.Visit(location)
 }
 
-func (f *fixture) refuses(from Browser, query url.Values, status int) {
+func (f *fixture) refuses(b Browser, query url.Values, status int) {
 	f.t.Helper()
-	person, err := f.Finish(f.t.Context(), from, query)
+	person, err := f.Finish(f.t.Context(), b, query)
 	if e, ok := apierror.From(err); !ok || e.Status != status {
 		f.t.Errorf("%v: %+v, error %v, want status %d", query, person, err, status)
 	}
@@ -69,8 +69,8 @@ func TestSignIn(t *testing.T) {
 	if f.at.Asked(oidclogintest.Discovery) != 0 {
 		t.Error("the provider was asked before anybody signed in")
 	}
-	back := f.begin(Ask{Next: "/threads/1?page=2"})
-	person, err := f.Finish(t.Context(), browser, back)
+	query := f.begin(Ask{Next: "/threads/1?page=2"})
+	person, err := f.Finish(t.Context(), browser, query)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestSignIn(t *testing.T) {
 		!slices.Equal(person.Names, []string{"ann", "Ann B."}) || !slices.Equal(person.Groups, []string{"editors", "readers"}) || !person.AuthTime.IsZero() {
 		t.Errorf("%+v", person)
 	}
-	f.refuses(browser, back, http.StatusForbidden) // a sign-in works once
+	f.refuses(browser, query, http.StatusForbidden) // a sign-in works once
 	if !slices.Equal(f.Managed(), []string{"admins", "editors", "readers"}) {
 		t.Errorf("managed: %v", f.Managed())
 	}
@@ -92,30 +92,30 @@ func TestSignIn(t *testing.T) {
 func TestSignInIsBoundToBrowser(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	back := f.begin(Ask{})
-	f.refuses(Browser{Secret: "another", Redirect: browser.Redirect}, back, http.StatusForbidden)
-	f.refuses(Browser{Redirect: browser.Redirect}, back, http.StatusForbidden)
-	f.refuses(Browser{Secret: browser.Secret, Redirect: "https://other.example.com/"}, back, http.StatusForbidden)
+	query := f.begin(Ask{})
+	f.refuses(Browser{Secret: "another", Redirect: browser.Redirect}, query, http.StatusForbidden)
+	f.refuses(Browser{Redirect: browser.Redirect}, query, http.StatusForbidden)
+	f.refuses(Browser{Secret: browser.Secret, Redirect: "https://other.example.com/"}, query, http.StatusForbidden)
 	for name, values := range map[string][]string{
-		"state": {"", back.Get("state") + "A", strings.Repeat("A", 9999)}, "code": {"", "another", strings.Repeat("A", maxCode+1)}, "iss": {"", "https://evil.example.com"}, "error": {"access_denied"},
+		"state": {"", query.Get("state") + "A", strings.Repeat("A", 9999)}, "code": {"", "another", strings.Repeat("A", maxCode+1)}, "iss": {"", "https://evil.example.com"}, "error": {"access_denied"},
 	} {
 		for _, value := range values {
-			changed := url.Values{"state": back["state"], "code": back["code"], "iss": back["iss"]}
+			changed := url.Values{"state": query["state"], "code": query["code"], "iss": query["iss"]}
 			changed.Set(name, value)
 			if name == "code" && value == "another" { // a wrong code uses the state up
 				changed["state"] = f.begin(Ask{})["state"]
 			}
 			f.refuses(browser, changed, http.StatusForbidden)
 		}
-		twice := url.Values{"state": back["state"], "code": back["code"], "iss": back["iss"]}
+		twice := url.Values{"state": query["state"], "code": query["code"], "iss": query["iss"]}
 		if twice.Add(name, "more"); name != "error" {
 			f.refuses(browser, twice, http.StatusForbidden)
 		}
 	}
 	f.now = f.now.Add(defaultLasts)
-	f.refuses(browser, back, http.StatusForbidden)
+	f.refuses(browser, query, http.StatusForbidden)
 	f.now = f.now.Add(-defaultLasts)
-	if _, err := f.Finish(t.Context(), browser, back); err != nil {
+	if _, err := f.Finish(t.Context(), browser, query); err != nil {
 		t.Errorf("after all refusals: %v", err)
 	}
 }
@@ -129,8 +129,8 @@ func TestToken(t *testing.T) {
 		"party": {"azp": "other"}, "audiences": {"aud": []string{oidclogintest.ClientID, "other"}}, "subject": {"sub": ""}, "long subject": {"sub": strings.Repeat("s", 256)},
 	} {
 		f.at.Claims = claims
-		back := f.begin(Ask{})
-		person, err := f.Finish(t.Context(), browser, back)
+		query := f.begin(Ask{})
+		person, err := f.Finish(t.Context(), browser, query)
 		if e, ok := apierror.From(err); !ok || e.Status != http.StatusForbidden {
 			t.Errorf("%s: %+v, error %v", name, person, err)
 		}
@@ -141,10 +141,10 @@ func TestToken(t *testing.T) {
 func TestClockAhead(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	for by, good := range map[time.Duration]bool{10 * time.Second: true, 12 * time.Second: false} {
-		f.at.Claims = map[string]any{"iat": f.now.Add(by).Unix()}
+	for skew, good := range map[time.Duration]bool{10 * time.Second: true, 12 * time.Second: false} {
+		f.at.Claims = map[string]any{"iat": f.now.Add(skew).Unix()}
 		if _, err := f.Finish(t.Context(), browser, f.begin(Ask{})); (err == nil) != good {
-			t.Errorf("by %s: error %v", by, err)
+			t.Errorf("by %s: error %v", skew, err)
 		}
 	}
 }
@@ -251,9 +251,9 @@ func TestProviderDown(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	f.at.Down = false
-	back := f.begin(Ask{})
+	query := f.begin(Ask{})
 	f.at.Down = true
-	f.refuses(browser, back, http.StatusServiceUnavailable)
+	f.refuses(browser, query, http.StatusServiceUnavailable)
 	f.now = f.now.Add(2 * metadataLifetime)
 	if _, err := f.Begin(t.Context(), browser, Ask{}); err != nil {
 		t.Errorf("the cached discovery document is no longer used: %v", err)
@@ -271,9 +271,9 @@ func TestProviderLostDuringSignIn(t *testing.T) {
 	for _, path := range []string{"/keys", "/userinfo", "/token"} {
 		f := newFixture(t)
 		f.at.UserInfo = map[string]any{"sub": "s-1"}
-		back := f.begin(Ask{})
+		query := f.begin(Ask{})
 		f.at.Lost = path
-		f.refuses(browser, back, http.StatusServiceUnavailable)
+		f.refuses(browser, query, http.StatusServiceUnavailable)
 		f.at.Lost = ""
 		if _, err := f.Finish(t.Context(), browser, f.begin(Ask{})); err != nil {
 			t.Errorf("%s is there again: %v", path, err)
@@ -351,12 +351,12 @@ func FuzzState(f *testing.F) {
 	f.Add("", "/")
 	f.Add("AAAA", strings.Repeat("n", maxNext+1))
 	f.Fuzz(func(t *testing.T, text, next string) {
-		made := p.sign(browser, Ask{Next: next})
-		s, ok := p.open(browser, made)
+		signed := p.sign(browser, Ask{Next: next})
+		s, ok := p.open(browser, signed)
 		if want := next; !ok || s.Next != want && len(want) <= maxNext {
 			t.Fatalf("%q: %+v %v", next, s, ok)
 		}
-		if _, ok := p.open(browser, text); ok && text != made {
+		if _, ok := p.open(browser, text); ok && text != signed {
 			t.Fatalf("the state %q was accepted", text)
 		}
 	})

@@ -29,8 +29,8 @@ func TestTraces(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told string
-	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { told = r.Header.Get("Traceparent") }))
+	var traceparent string
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { traceparent = r.Header.Get("Traceparent") }))
 	defer other.Close()
 	client := &http.Client{Transport: tracer.Transport(http.DefaultTransport)}
 	serve := func(header string) {
@@ -51,8 +51,8 @@ func TestTraces(t *testing.T) {
 		end("/users/{id}", 503)
 	}
 	serve("") // a request without a trace; the share of sampled ones is 0
-	if told != "" && !strings.HasSuffix(told, "-00") {
-		t.Errorf("the other server got the traceparent %q", told)
+	if traceparent != "" && !strings.HasSuffix(traceparent, "-00") {
+		t.Errorf("the other server got the traceparent %q", traceparent)
 	}
 	serve(parent)
 	_, ended := tracer.Begin(t.Context(), "of nothing")
@@ -64,8 +64,8 @@ func TestTraces(t *testing.T) {
 	if err := tracer.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.HasPrefix(told, parent[:36]) || told == parent {
-		t.Errorf("the other server got the traceparent %q", told)
+	if !strings.HasPrefix(traceparent, parent[:36]) || traceparent == parent {
+		t.Errorf("the other server got the traceparent %q", traceparent)
 	}
 	spans := c.Spans()
 	if len(spans) != 4 || !c.Services()["test"] {
@@ -136,13 +136,13 @@ func TestLogs(t *testing.T) {
 	if len(lines) != 2 {
 		t.Fatalf("%v", lines)
 	}
-	one := lines[0]
-	text := one.String()
-	if one.GetBody().GetStringValue() != "request failed" || one.GetSeverityText() != "warn" || hex.EncodeToString(one.GetTraceId()) != parent[3:35] || hex.EncodeToString(one.GetSpanId()) != parent[36:52] {
+	first := lines[0]
+	text := first.String()
+	if first.GetBody().GetStringValue() != "request failed" || first.GetSeverityText() != "warn" || hex.EncodeToString(first.GetTraceId()) != parent[3:35] || hex.EncodeToString(first.GetSpanId()) != parent[36:52] {
 		t.Errorf("%s", text)
 	}
 	got := make(map[string]string)
-	for _, a := range one.GetAttributes() {
+	for _, a := range first.GetAttributes() {
 		got[a.GetKey()] = strings.ReplaceAll(a.GetValue().String(), " ", "")
 	}
 	for name, want := range map[string]string{"status": "int_value:503", "took": "double_value:1.5", "error": `string_value:"x"`, "logger": `string_value:"authserver"`} {
@@ -158,8 +158,8 @@ func TestLogs(t *testing.T) {
 // TestUnreachableCollector checks that an unreachable collector delays nobody and is reported once.
 func TestUnreachableCollector(t *testing.T) {
 	t.Setenv("OTEL_BSP_EXPORT_TIMEOUT", "500") // ms
-	told := make(chan error, 100)
-	otlp.OnError(func(err error) { told <- err })
+	errs := make(chan error, 100)
+	otlp.OnError(func(err error) { errs <- err })
 	c := httptest.NewServer(nil)
 	c.Close()
 	tracer, err := otlp.NewTracer(otlp.Collector{Endpoint: c.URL}, service, 1)
@@ -177,7 +177,7 @@ func TestUnreachableCollector(t *testing.T) {
 		t.Errorf("the requests took %s", took)
 	}
 	_ = tracer.Close()
-	if len(told) > 1 {
-		t.Errorf("reported %d times", len(told))
+	if len(errs) > 1 {
+		t.Errorf("reported %d times", len(errs))
 	}
 }

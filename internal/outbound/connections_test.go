@@ -29,10 +29,10 @@ func TestCut(t *testing.T) {
 			server.EnableHTTP2 = http2
 			server.StartTLS()
 			defer server.Close()
-			var kept Connections
+			var conns Connections
 			transport := server.Client().Transport.(*http.Transport).Clone()
 			transport.DialContext = new(net.Dialer).DialContext
-			kept.Watch(transport)
+			conns.Watch(transport)
 			client := &http.Client{Transport: transport}
 			open := func(path string) (*http.Response, error) {
 				request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+path, nil)
@@ -58,7 +58,7 @@ func TestCut(t *testing.T) {
 			if long.ProtoMajor == 2 != http2 {
 				t.Fatalf("protocol %s", long.Proto)
 			}
-			kept.Cut()
+			conns.Cut()
 			text, err := io.ReadAll(long.Body)
 			if string(text) != "begun" || !errors.Is(err, ErrShutdown) {
 				t.Errorf("under way: %q, error %v", text, err)
@@ -69,10 +69,10 @@ func TestCut(t *testing.T) {
 				}
 				t.Errorf("a new exchange: error %v", err)
 			}
-			kept.mu.Lock()
-			defer kept.mu.Unlock()
-			if len(kept.open) != 0 {
-				t.Errorf("%d connections are kept", len(kept.open))
+			conns.mu.Lock()
+			defer conns.mu.Unlock()
+			if len(conns.open) != 0 {
+				t.Errorf("%d connections are kept", len(conns.open))
 			}
 		})
 	}

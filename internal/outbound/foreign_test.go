@@ -148,8 +148,8 @@ func TestDialerHosts(t *testing.T) {
 	t.Parallel()
 	refused := 0
 	for _, host := range outboundtest.Hosts {
-		if at, _, err := net.SplitHostPort(host); err == nil {
-			host = at
+		if hostname, _, err := net.SplitHostPort(host); err == nil {
+			host = hostname
 		}
 		host = strings.ReplaceAll(strings.Trim(host, "[]"), "%25", "%")
 		addrs, _ := outboundtest.Lookup(t.Context(), "ip", host) // empty if host is not a name

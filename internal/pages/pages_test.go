@@ -491,7 +491,7 @@ func TestConflictingEdit(t *testing.T) {
 	if s.service.title != "first" || second.field("version") == version {
 		t.Errorf("the title is %s, the version %s", s.service.title, second.field("version"))
 	}
-	if again := second.send("/things/7", "title", "", "version", version).want(409); again.field("version") == version {
+	if retry := second.send("/things/7", "title", "", "version", version).want(409); retry.field("version") == version {
 		t.Error("the form does not contain the other version")
 	}
 	s.service.title = "A thing"
@@ -599,9 +599,9 @@ func TestBar(t *testing.T) {
 	p := b.get("/shop/").want(200, append(common, "<title>The Shop</title>")...)
 	s.service.down = io.EOF
 	b.get("/shop/").want(500, append(common, "<title>Something went wrong – Acme</title>")...)
-	for _, at := range regexp.MustCompile(`(?:href|src)="(/shop/assets/[^"#]*)`).FindAllStringSubmatch(p.Body.String(), -1) {
-		if b.get(at[1]).want(200).Body.Len() == 0 {
-			t.Errorf("%s is empty", at[1])
+	for _, match := range regexp.MustCompile(`(?:href|src)="(/shop/assets/[^"#]*)`).FindAllStringSubmatch(p.Body.String(), -1) {
+		if b.get(match[1]).want(200).Body.Len() == 0 {
+			t.Errorf("%s is empty", match[1])
 		}
 	}
 	b.get("/shop/assets/brand.css").want(200, "--accent: #7a1f5c", "h1 { color: plum; }").header("Content-Type", "text/css; charset=utf-8")
@@ -833,8 +833,8 @@ func FuzzLocal(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		to, err := u.Parse(strings.NewReplacer("\t", "", "\r", "", "\n", "", `\`, "/").Replace(strings.TrimSpace(got)))
-		if err != nil || to.Host != "here.example" || to.Scheme != "https" {
+		ref, err := u.Parse(strings.NewReplacer("\t", "", "\r", "", "\n", "", `\`, "/").Replace(strings.TrimSpace(got)))
+		if err != nil || ref.Host != "here.example" || ref.Scheme != "https" {
 			t.Errorf("%q leads to %q, %v", path, got, err)
 		}
 	})
@@ -845,16 +845,16 @@ func FuzzLocal(f *testing.F) {
 func TestBehindProxy(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "", "")
-	ask := func(said string) *httptest.ResponseRecorder {
+	ask := func(scheme string) *httptest.ResponseRecorder {
 		r := httptest.NewRequest(http.MethodGet, "http://example.com/login", http.NoBody)
 		r.Header.Set("X-Forwarded-Proto", "https")
 		w := httptest.NewRecorder()
-		s.handler.ServeHTTP(w, origin.Pass(r, said))
+		s.handler.ServeHTTP(w, origin.Pass(r, scheme))
 		return w
 	}
-	for said, cookie := range map[string]string{"": "shop_form", "https": "__Host-shop_form", "http": "shop_form"} {
-		if cookies := ask(said).Result().Cookies(); len(cookies) != 1 || cookies[0].Name != cookie || cookies[0].Secure != (said == "https") {
-			t.Errorf("a proxy says %q: %v", said, cookies)
+	for scheme, cookie := range map[string]string{"": "shop_form", "https": "__Host-shop_form", "http": "shop_form"} {
+		if cookies := ask(scheme).Result().Cookies(); len(cookies) != 1 || cookies[0].Name != cookie || cookies[0].Secure != (scheme == "https") {
+			t.Errorf("a proxy says %q: %v", scheme, cookies)
 		}
 	}
 

@@ -57,17 +57,17 @@ func TestLeaked(t *testing.T) {
 
 func TestLeakedRefuses(t *testing.T) {
 	t.Parallel()
-	one, two := strings.Repeat("0", 40), strings.Repeat("1", 40)
-	for what, text := range map[string]string{
-		"empty": "", "passwords": "password\nsecret\n", "not hexadecimal": strings.Repeat("x", 40) + "\n", "unordered": two + "\n" + one + "\n",
-		"long": one + strings.Repeat(":", 100) + "\n",
+	first, second := strings.Repeat("0", 40), strings.Repeat("1", 40)
+	for label, text := range map[string]string{
+		"empty": "", "passwords": "password\nsecret\n", "not hexadecimal": strings.Repeat("x", 40) + "\n", "unordered": second + "\n" + first + "\n",
+		"long": first + strings.Repeat(":", 100) + "\n",
 	} {
 		name := filepath.Join(t.TempDir(), "leaked.txt")
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := OpenLeaked(name); err == nil {
-			t.Errorf("%s: the list is accepted", what)
+			t.Errorf("%s: the list is accepted", label)
 		}
 	}
 	if _, err := OpenLeaked("/nothing/here"); err == nil {

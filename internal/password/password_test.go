@@ -24,7 +24,7 @@ func TestVerify(t *testing.T) {
 			t.Errorf("%q: %v, %v", password, ok, err)
 		}
 	}
-	if again, err := h.Hash(ctx, "correct horse"); again == stored || err != nil {
+	if second, err := h.Hash(ctx, "correct horse"); second == stored || err != nil {
 		t.Errorf("the same password is stored in the same way twice: %v", err)
 	}
 	for _, broken := range []string{"", "x", "$argon2id$v=19$m=8,t=1,p=1$AA$AA", "$argon2id$v=19$m=99999999,t=1,p=1$AA$AA", strings.Replace(stored, "t=1", "t=0", 1), strings.Replace(stored, "p=1", "p=0", 1), strings.Replace(stored, "id$", "i$", 1)} {
@@ -41,14 +41,14 @@ func TestStale(t *testing.T) {
 	// A hash in the form that the board has stored since its beginning.
 	const stored = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$k9ohroejZy1PN5E1SbHNPug6vB8eQAahb5SOAp6iGF4"
 	var zero Hasher
-	made, err := zero.Hash(t.Context(), "correct horse")
+	hash, err := zero.Hash(t.Context(), "correct horse")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if zero.Stale(made) || zero.Stale("") || zero.Stale("x") || !(Hasher{Params: cheap}).Stale(made) {
+	if zero.Stale(hash) || zero.Stale("") || zero.Stale("x") || !(Hasher{Params: cheap}).Stale(hash) {
 		t.Error("Stale misjudges a hash")
 	}
-	if ok, err := (Hasher{Params: cheap}).Verify(t.Context(), made, "correct horse"); !ok || err != nil {
+	if ok, err := (Hasher{Params: cheap}).Verify(t.Context(), hash, "correct horse"); !ok || err != nil {
 		t.Errorf("a hash with other parameters: %v, %v", ok, err)
 	}
 	if ok, err := zero.Verify(t.Context(), stored, "correct horse"); !ok || err != nil {
@@ -221,7 +221,7 @@ func FuzzParse(f *testing.F) {
 		if !ok {
 			return
 		}
-		if again, ok := parse(s.String()); !ok || again.String() != s.String() {
+		if reparsed, ok := parse(s.String()); !ok || reparsed.String() != s.String() {
 			t.Errorf("%q is read as %q", stored, s)
 		}
 	})

@@ -22,13 +22,13 @@ func TestPhpass(t *testing.T) {
 				t.Errorf("%q, %q: %v, %v", stored, typed, ok, err)
 			}
 		}
-		for what, broken := range map[string]string{
+		for name, broken := range map[string]string{
 			"cut": stored[:33], "longer": stored + ".", "too cheap": "$H$2" + stored[4:], "too dear": "$H$K" + stored[4:],
 			"another digit": strings.Replace(stored, stored[20:21], "!", 1), "another kind": "$X$" + stored[3:],
 			"bits too many": stored[:33] + "z",
 		} {
 			if Known(broken) {
-				t.Errorf("%s: %q is accepted as a hash", what, broken)
+				t.Errorf("%s: %q is accepted as a hash", name, broken)
 			}
 		}
 	}

@@ -273,32 +273,32 @@ func TestActions(t *testing.T) {
 	t.Parallel()
 	s, b := site(t, 60)
 	p := b.Get("/club/members?state=active").Want(200)
-	at := "/club/members?guest=&state=active&junk=1"
-	ask := p.Send(at, "do", "ban", "row", "1 m001", "row", "2 m<002").Want(200, "They are signed out.", "<li>m001</li>", "<li>m&lt;002</li>", `value="1 m001"`, `name="reason"`, `aria-current="page"`)
+	target := "/club/members?guest=&state=active&junk=1"
+	ask := p.Send(target, "do", "ban", "row", "1 m001", "row", "2 m<002").Want(200, "They are signed out.", "<li>m001</li>", "<li>m&lt;002</li>", `value="1 m001"`, `name="reason"`, `aria-current="page"`)
 	if s.members[0].State != "active" {
 		t.Fatal("the action was done before it was confirmed")
 	}
 	s.members[1].State = "banned"
 	sure := []string{"sure", "1", "do", "ban", "reason", "spam"}
-	p = ask.Send(at, append(sure, "row", "1 m001", "row", "2 m002", "row", "3 m003", "row", "99 gone")...).
+	p = ask.Send(target, append(sure, "row", "1 m001", "row", "2 m002", "row", "3 m003", "row", "99 gone")...).
 		Want(409, "2 of 4 members were banned.", "M002: this member is banned already.", "Gone: There is nothing here that you may see.", `value="active" selected`)
 	if s.members[0].State != "banned" || s.members[2].State != "banned" {
 		t.Error("the others were not banned")
 	}
-	p = p.Send(at, append(sure, "row", "4 m004", "row", "5 m005")...).Want(200, "2 members were banned.").Lacks(">m004<")
+	p = p.Send(target, append(sure, "row", "4 m004", "row", "5 m005")...).Want(200, "2 members were banned.").Lacks(">m004<")
 	if p.Where() != "/club/members?state=active" {
 		t.Errorf("the address is %s", p.Where())
 	}
-	p.Send(at, append(sure, "row", "6 m006")...).Want(200, "m006 was banned.")
-	p.Send(at, "sure", "1", "do", "ban", "reason", "", "row", "7 m007").Want(422, "Give a reason", `id="reason-problem"`, `name="sure"`)
-	p.Send(at, "sure", "1", "do", "ban", "reason", "broken", "row", "7 m007").Want(500)
+	p.Send(target, append(sure, "row", "6 m006")...).Want(200, "m006 was banned.")
+	p.Send(target, "sure", "1", "do", "ban", "reason", "", "row", "7 m007").Want(422, "Give a reason", `id="reason-problem"`, `name="sure"`)
+	p.Send(target, "sure", "1", "do", "ban", "reason", "broken", "row", "7 m007").Want(500)
 
-	p.Send(at, "one", "greet 8 m008").Want(200, "m008 was greeted.")
-	p.Send(at, "one", "password 8 m008").Want(200, `<code class="secret">secret-8</code>`, `href="/club/members?state=active"`)
-	p.Send(at, "do", "greet").Want(200, "Nothing was ticked.")
+	p.Send(target, "one", "greet 8 m008").Want(200, "m008 was greeted.")
+	p.Send(target, "one", "password 8 m008").Want(200, `<code class="secret">secret-8</code>`, `href="/club/members?state=active"`)
+	p.Send(target, "do", "greet").Want(200, "Nothing was ticked.")
 	many := append([]string{"do", "greet"}, slices.Repeat([]string{"row", "1"}, 501)...)
 	for _, bad := range [][]string{{"do", "none", "row", "1"}, {"one", "none"}, {"do", "password", "row", "1", "row", "2"}, many} {
-		p.Send(at, bad...).Want(400, "no such action")
+		p.Send(target, bad...).Want(400, "no such action")
 	}
 	if s.wrote != 1 {
 		t.Errorf("%d were greeted", s.wrote)

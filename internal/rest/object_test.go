@@ -114,8 +114,8 @@ type slow struct {
 	deadline time.Time
 }
 
-func (s *slow) SetReadDeadline(at time.Time) error {
-	s.deadline = at
+func (s *slow) SetReadDeadline(deadline time.Time) error {
+	s.deadline = deadline
 	return nil
 }
 
@@ -159,8 +159,8 @@ func FuzzObject(f *testing.F) {
 // TestPublished checks that a document is made once, and that a client that has cached it gets a 304.
 func TestPublished(t *testing.T) {
 	t.Parallel()
-	made := 0
-	p := Publish(func() ([]byte, error) { made++; return []byte(`{"openapi":"3.1.0"}`), nil })
+	count := 0
+	p := Publish(func() ([]byte, error) { count++; return []byte(`{"openapi":"3.1.0"}`), nil })
 	rt := NewRouter("", []Route{{Method: "GET", Path: "/openapi.json", Guest: true, Serve: p.Serve}})
 	ask := func(method, tags string) *httptest.ResponseRecorder {
 		r, w := httptest.NewRequest(method, "/openapi.json", nil), httptest.NewRecorder()
@@ -186,7 +186,7 @@ func TestPublished(t *testing.T) {
 			t.Errorf("got %d %v %s, want %+v", w.Code, w.Header(), w.Body, test)
 		}
 	}
-	if made != 1 {
-		t.Errorf("the document was made %d times", made)
+	if count != 1 {
+		t.Errorf("the document was made %d times", count)
 	}
 }

@@ -139,8 +139,8 @@ func TestQuery(t *testing.T) {
 		"": "0001-01-01T00:00:00Z", "at=2026-01-31": "2026-01-31T00:00:00Z", "at=2026-01-31T08:00:00%2B01:00": "2026-01-31T07:00:00Z",
 		"at=2026-01-31T08:00:00+01:00": "2026-01-31T07:00:00Z", "at=yesterday": "error", "at=2026-02-30": "error",
 	} {
-		at, err := call(text).Time("at")
-		if got := at.UTC().Format(time.RFC3339); (err != nil) != (want == "error") || (err == nil && got != want) {
+		value, err := call(text).Time("at")
+		if got := value.UTC().Format(time.RFC3339); (err != nil) != (want == "error") || (err == nil && got != want) {
 			t.Errorf("%s: got %s with the error %v, want %s", text, got, err, want)
 		}
 	}
@@ -153,8 +153,8 @@ func TestQuery(t *testing.T) {
 	if _, err := call("format=x").Choice("format", "json", "csv"); err == nil {
 		t.Error("x is accepted as a choice")
 	}
-	if at, err := call("cursor=" + Cursor(123456789)).Cursor("cursor"); at != 123456789 || err != nil {
-		t.Error(at, err)
+	if value, err := call("cursor=" + Cursor(123456789)).Cursor("cursor"); value != 123456789 || err != nil {
+		t.Error(value, err)
 	}
 	for _, bad := range []string{"cursor=x", "cursor=%00", "cursor=" + Cursor(-1), "cursor=" + strings.Repeat("A", 100)} {
 		if _, err := call(bad).Cursor("cursor"); err == nil {
@@ -210,8 +210,8 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var into thing
-		err := decode(text, &into)
+		var decoded thing
+		err := decode(text, &decoded)
 		if err == nil {
 			if !json.Valid(text) {
 				t.Errorf("%q is not JSON", text)

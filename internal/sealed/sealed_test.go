@@ -201,14 +201,14 @@ func TestRotation(t *testing.T) {
 		}
 		understand := func(rings ...*Ring) {
 			t.Helper()
-			for _, from := range rings {
-				sealed, err := from.Seal(t.Context(), []byte("x"), nil)
+			for _, sealer := range rings {
+				sealed, err := sealer.Seal(t.Context(), []byte("x"), nil)
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, to := range rings {
-					if _, err := to.Open(t.Context(), sealed, nil); err != nil || !to.Current(sealed) {
-						t.Errorf("error %v, current %t", err, to.Current(sealed))
+				for _, opener := range rings {
+					if _, err := opener.Open(t.Context(), sealed, nil); err != nil || !opener.Current(sealed) {
+						t.Errorf("error %v, current %t", err, opener.Current(sealed))
 					}
 				}
 			}
@@ -283,11 +283,11 @@ func TestRun(t *testing.T) {
 	running.Wait()
 }
 
-func eventually(t *testing.T, what string, condition func() bool) {
+func eventually(t *testing.T, name string, condition func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("waited in vain until %s", name)
 		}
 	}
 }

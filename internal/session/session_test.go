@@ -30,7 +30,7 @@ func TestStore(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		begin := func(user string) (text string) {
+		newSession := func(user string) (text string) {
 			t.Helper()
 			in(func(c store.Conn) (err error) { text, err = s.Begin(c, user, now); return err })
 			return text
@@ -52,7 +52,7 @@ func TestStore(t *testing.T) {
 			}
 			return n
 		}
-		first := begin("bob")
+		first := newSession("bob")
 		if n := find(first, "bob"); !n.CreatedAt.Equal(start) || !n.SeenAt.Equal(start) || !n.ConfirmedAt.Equal(start) || s.Due(n, now) || !s.Due(n, now.Add(time.Minute)) {
 			t.Errorf("a new session is %+v", n)
 		}
@@ -78,7 +78,7 @@ func TestStore(t *testing.T) {
 		find(first, "") // in use, but too old
 
 		now = start
-		other, second, third := begin("eve"), begin("bob"), begin("bob")
+		other, second, third := newSession("eve"), newSession("bob"), newSession("bob")
 		find(first, "") // the user has too many sessions, so the oldest has ended
 		find(second, "bob")
 		in(func(c store.Conn) error { return s.End(c, second) })
@@ -104,15 +104,15 @@ func TestBeganAt(t *testing.T) {
 		now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		begun := make(map[string]string)
 		err := db.Write(t.Context(), func(c store.Conn) (err error) {
-			for _, one := range [][2]string{{"ann", "https://id.example"}, {"ann", "https://other.example"}, {"ann", ""}, {"bob", "https://id.example"}} {
-				text, err := s.Begin(c, one[0], now)
-				if err == nil && one[1] != "" {
-					err = s.BeganAt(c, text, one[1])
+			for _, login := range [][2]string{{"ann", "https://id.example"}, {"ann", "https://other.example"}, {"ann", ""}, {"bob", "https://id.example"}} {
+				text, err := s.Begin(c, login[0], now)
+				if err == nil && login[1] != "" {
+					err = s.BeganAt(c, text, login[1])
 				}
 				if err != nil {
 					return err
 				}
-				begun[one[0]+" "+one[1]] = text
+				begun[login[0]+" "+login[1]] = text
 			}
 			return s.EndBeganAt(c, "ann", "https://id.example")
 		})

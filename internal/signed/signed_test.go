@@ -39,7 +39,7 @@ func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	s := Signer{Key: key, Label: "label"}
 	text := s.Sign([]byte("payload"), "ab", "c")
-	for what, open := range map[string]func() ([]byte, bool){
+	for name, open := range map[string]func() ([]byte, bool){
 		"key":        func() ([]byte, bool) { return Signer{Key: key[1:], Label: "label"}.Open(text, "ab", "c") },
 		"label":      func() ([]byte, bool) { return Signer{Key: key, Label: "labe"}.Open(text, "ab", "c") },
 		"size":       func() ([]byte, bool) { return Signer{Key: key, Label: "label", MACSize: 15}.Open(text, "ab", "c") },
@@ -55,7 +55,7 @@ func TestOpenRefuses(t *testing.T) {
 		"line break": func() ([]byte, bool) { return s.Open(text+"\n", "ab", "c") },
 	} {
 		if payload, ok := open(); ok || payload != nil {
-			t.Errorf("%s: %q", what, payload)
+			t.Errorf("%s: %q", name, payload)
 		}
 	}
 	// A name is not mistaken for a part of the payload.

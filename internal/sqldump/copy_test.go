@@ -13,7 +13,7 @@ const copyHead = "--\n-- PostgreSQL database dump\n--\n\n\\restrict abc\n\nSET x
 func TestScanCopy(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("long ", bufferSize/4)
-	for what, test := range map[string]struct{ rows, want string }{
+	for name, test := range map[string]struct{ rows, want string }{
 		"rows":          {"COPY public.t (id, name) FROM stdin;\n1\ta\n2\t\\N\n3\t\n\\.\n", "11: t id=1 name=a|12: t id=2 name=|13: t id=3 name="},
 		"escapes":       {"COPY t (name, id) FROM stdin;\nit's\\ta\\n\\\\N\\.\\r\\b\t-4\n\\.\n", "11: t id=-4 name=it's\ta\n\\N.\r\b"},
 		"quoted names":  {"COPY \"public\".\"t\" (\"id\", \"name\", \"a \"\"b, c\") FROM stdin;\n1\tx\ty\n\\.\n", "11: t id=1 name=x"},
@@ -23,7 +23,7 @@ func TestScanCopy(t *testing.T) {
 		"invalid UTF-8": {"COPY t (id, name) FROM stdin;\n1\ta\xffb\n\\.", "11: t id=1 name=a\ufffdb"},
 		"a long line":   {"COPY t (id, name) FROM stdin;\n1\t" + long + "\n2\tb\n\\.\n", "11: t id=1 name=" + long + "|12: t id=2 name=b"},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := open(t, copyHead+test.rows)
 			var got []string
@@ -77,8 +77,8 @@ func FuzzCopy(f *testing.F) {
 		}
 		_ = s.readCopies()
 		for i, place := range places {
-			if again, err := d.At(place); err != nil || string(again.text) != texts[i] {
-				t.Fatalf("%q is read again as %q, %v", texts[i], again.text, err)
+			if row, err := d.At(place); err != nil || string(row.text) != texts[i] {
+				t.Fatalf("%q is read again as %q, %v", texts[i], row.text, err)
 			}
 		}
 	})

@@ -33,7 +33,7 @@ const table = "CREATE TABLE `t` (\n  `id` int(10) unsigned NOT NULL DEFAULT '1,2
 
 func TestScan(t *testing.T) {
 	t.Parallel()
-	for what, test := range map[string]struct{ dump, want string }{
+	for name, test := range map[string]struct{ dump, want string }{
 		"as mysqldump writes it": {
 			"\ufeff-- MySQL dump; it's a comment\n/*!40101 SET NAMES utf8mb4 */;\nDROP TABLE IF EXISTS `t`;\n" + table +
 				"LOCK TABLES `t` WRITE;\n/*!40000 ALTER TABLE `t` DISABLE KEYS */;\nINSERT INTO `t` VALUES (1,'a'),(2,NULL);\nUNLOCK TABLES;\n-- end",
@@ -49,10 +49,10 @@ func TestScan(t *testing.T) {
 		"other tables":                   {"CREATE TABLE skipped (a int);INSERT INTO skipped VALUES (1),('(;');" + table + "INSERT INTO t VALUES (1,'a');", "7: t id=1 name=a"},
 		"empty":                          {"", ""},
 	} {
-		t.Run(what, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := open(t, test.dump)
-			var got, again []string
+			var got, rows []string
 			var places []Place
 			show := func(r *Row) string {
 				return fmt.Sprintf("%s id=%d name=%s", r.Table, r.Int("id"), r.Text("name"))
@@ -73,12 +73,12 @@ func TestScan(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				again = append(again, show(r))
+				rows = append(rows, show(r))
 			}
-			slices.Reverse(again)
+			slices.Reverse(rows)
 			for i := range got {
-				if !strings.HasSuffix(got[i], ": "+again[i]) {
-					t.Errorf("read again: %q, want %q", again[i], got[i])
+				if !strings.HasSuffix(got[i], ": "+rows[i]) {
+					t.Errorf("read again: %q, want %q", rows[i], got[i])
 				}
 			}
 		})
@@ -155,8 +155,8 @@ func FuzzScan(f *testing.F) {
 			return nil
 		}, nil)
 		for _, row := range rows {
-			if again, err := d.At(row.place); err != nil || string(again.text) != row.text {
-				t.Fatalf("%q is read again as %q, %v", row.text, again.text, err)
+			if got, err := d.At(row.place); err != nil || string(got.text) != row.text {
+				t.Fatalf("%q is read again as %q, %v", row.text, got.text, err)
 			}
 		}
 	})

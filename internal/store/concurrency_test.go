@@ -21,16 +21,16 @@ func TestTurns(t *testing.T) {
 			begun   []string
 			ends    = make(map[string]chan struct{})
 		)
-		for _, who := range []string{"a1", "a2", "a3", "b1", "c1", "a4"} {
+		for _, id := range []string{"a1", "a2", "a3", "b1", "c1", "a4"} {
 			end := make(chan struct{})
-			ends[who] = end
+			ends[id] = end
 			callers.Go(func() {
-				mine, err := turns.take(t.Context(), who[:1])
+				mine, err := turns.take(t.Context(), id[:1])
 				if err != nil {
-					t.Errorf("%s got no turn: %v", who, err)
+					t.Errorf("%s got no turn: %v", id, err)
 					return
 				}
-				begun = append(begun, who)
+				begun = append(begun, id)
 				<-end
 				mine.end()
 				mine.end() // has no effect
@@ -83,20 +83,20 @@ func TestTurnsThatTakeLong(t *testing.T) {
 		if waited := time.Since(began); waited != countedTime {
 			t.Errorf("the second waited %v, want %v", waited, countedTime)
 		}
-		var again *activeTurn
-		go func() { again = take("a") }()
+		var next *activeTurn
+		go func() { next = take("a") }()
 		other.end()
 		synctest.Wait()
-		if again != nil {
+		if next != nil {
 			t.Error("two of the same name run at once")
 		}
 		take("c").end()
 		long.end()
 		synctest.Wait()
-		if again == nil {
+		if next == nil {
 			t.Fatal("the next of the name has no turn")
 		}
-		again.end()
+		next.end()
 		time.Sleep(2 * countedTime)
 		if turns.free != 1 || len(turns.running) != 0 {
 			t.Errorf("left are: %d free, %v", turns.free, turns.running)
@@ -114,14 +114,14 @@ func TestTurnsWaiterLeaves(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		gone := make(chan error)
+		result := make(chan error)
 		go func() {
 			_, err := turns.take(ctx, "b")
-			gone <- err
+			result <- err
 		}()
 		synctest.Wait()
 		cancel()
-		if err := <-gone; !errors.Is(err, context.Canceled) {
+		if err := <-result; !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 		first.end()

@@ -122,12 +122,12 @@ func wantError(t *testing.T, err, want error) {
 }
 
 // eventually waits until other goroutines have made a condition true.
-func eventually(t *testing.T, what string, condition func() bool) {
+func eventually(t *testing.T, name string, condition func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(2 * time.Minute)
 	for !condition() {
 		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
+			t.Fatalf("waited in vain until %s", name)
 		}
 		time.Sleep(time.Millisecond)
 	}

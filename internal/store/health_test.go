@@ -18,10 +18,10 @@ func TestHealthChangesBeforeItsLine(t *testing.T) {
 		states = append(states, h.ready())
 		return nil
 	})))
-	gone := errors.New("opening: gone")
-	h.down(gone)
+	cause := errors.New("opening: gone")
+	h.down(cause)
 	h.up()
-	if len(states) != 2 || !errors.Is(states[0], gone) || states[1] != nil {
+	if len(states) != 2 || !errors.Is(states[0], cause) || states[1] != nil {
 		t.Errorf("states at the lines: %v", states)
 	}
 }

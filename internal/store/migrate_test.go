@@ -218,13 +218,13 @@ func TestTooOldDatabase(t *testing.T) {
 				if !strings.Contains(err.Error(), test.want) {
 					t.Errorf("the error is %v", err)
 				}
-				again, err := p.open(zap.NewNop())
+				reopened, err := p.open(zap.NewNop())
 				if err != nil {
 					t.Fatal(err)
 				}
-				defer func() { _ = again.Close() }()
-				testenv.Open(t, again)
-				if again.Read(t.Context(), func(c Conn) error { return c.Row("SELECT count(*) FROM w").Scan(new(int)) }) == nil {
+				defer func() { _ = reopened.Close() }()
+				testenv.Open(t, reopened)
+				if reopened.Read(t.Context(), func(c Conn) error { return c.Row("SELECT count(*) FROM w").Scan(new(int)) }) == nil {
 					t.Error("the tables of another schema were created")
 				}
 			})

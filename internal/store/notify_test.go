@@ -39,21 +39,21 @@ func notify(t *testing.T, db *DB, topic, text string, end error) {
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	p := place{dialect: Postgres, location: testenv.Postgres(t).DSN()}
-	here, there := p.start(t), p.start(t)
+	sender, listener := p.start(t), p.start(t)
 	keys, others := make(chan string, 100), make(chan string, 100)
-	stop := there.Listen("keys", func(text string) { keys <- text })
-	there.Listen("others", func(text string) { others <- text })
+	stop := listener.Listen("keys", func(text string) { keys <- text })
+	listener.Listen("others", func(text string) { others <- text })
 	if text := heard(t, keys); text != "" {
 		t.Errorf("%q before any notice was sent", text)
 	}
 	heard(t, others)
 
 	given := errors.New("given up")
-	notify(t, here, "keys", "never", given)
-	notify(t, here, "keys", "one two", nil)
-	notify(t, here, "others", "three", nil)
-	notify(t, here, "keys", strings.Repeat("x", maxNotice+1), nil)
-	notify(t, there, "keys", strings.Repeat("y", maxNotice), nil)
+	notify(t, sender, "keys", "never", given)
+	notify(t, sender, "keys", "one two", nil)
+	notify(t, sender, "others", "three", nil)
+	notify(t, sender, "keys", strings.Repeat("x", maxNotice+1), nil)
+	notify(t, listener, "keys", strings.Repeat("y", maxNotice), nil)
 	for _, want := range []string{"one two", "", strings.Repeat("y", maxNotice)} {
 		if text := heard(t, keys); text != want {
 			t.Errorf("%.20q, want %.20q", text, want)
@@ -64,7 +64,7 @@ func TestNotices(t *testing.T) {
 	}
 
 	cut := func() error {
-		return here.Read(t.Context(), func(c Conn) error {
+		return sender.Read(t.Context(), func(c Conn) error {
 			var n int
 			return c.Row("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE query = 'LISTEN " + channel + "' AND datname = current_database()").Scan(&n)
 		})
@@ -76,14 +76,14 @@ func TestNotices(t *testing.T) {
 		t.Errorf("%q after the connection was cut", text)
 	}
 	heard(t, others)
-	notify(t, here, "keys", "four", nil)
+	notify(t, sender, "keys", "four", nil)
 	if text := heard(t, keys); text != "four" {
 		t.Errorf("got the notice %q, want %q", text, "four")
 	}
 
 	stop()
-	notify(t, here, "keys", "five", nil)
-	notify(t, here, "others", "six", nil)
+	notify(t, sender, "keys", "five", nil)
+	notify(t, sender, "others", "six", nil)
 	if text := heard(t, others); text != "six" {
 		t.Errorf("got the notice %q, want %q", text, "six")
 	}

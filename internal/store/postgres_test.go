@@ -79,9 +79,9 @@ func TestPostgresRestartUnderLoad(t *testing.T) {
 		eventually(t, "writes pass", func() bool { return count() > before+50 })
 		server.Stop()
 		eventually(t, "the loss is noticed", func() bool { return errors.Is(db.Ready(), ErrUnavailable) })
-		begin := time.Now()
+		start := time.Now()
 		wantError(t, writeItem(t.Context(), db, -1), ErrUnavailable)
-		if took := time.Since(begin); took > 8*time.Second {
+		if took := time.Since(start); took > 8*time.Second {
 			t.Errorf("being refused took %s", took)
 		}
 		server.Start()
@@ -101,8 +101,8 @@ func TestPostgresRestartUnderLoad(t *testing.T) {
 	if refused == 0 {
 		t.Error("no write was refused while the server was down")
 	}
-	if down, back := logged(seen, "database unavailable"), logged(seen, "database is back"); down != rounds || back != rounds {
-		t.Errorf("logged down %d times and back %d times, want %d each", down, back, rounds)
+	if down, up := logged(seen, "database unavailable"), logged(seen, "database is back"); down != rounds || up != rounds {
+		t.Errorf("logged down %d times and back %d times, want %d each", down, up, rounds)
 	}
 }
 
@@ -121,9 +121,9 @@ func TestPostgresDownAtStart(t *testing.T) {
 	if err := db.Register(testSchema()); err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now()
+	start := time.Now()
 	db.Start(t.Context())
-	if took := time.Since(begin); took > startWait+30*time.Second { // with a reserve for a busy machine
+	if took := time.Since(start); took > startWait+30*time.Second { // with a reserve for a busy machine
 		t.Errorf("Start took %s", took)
 	}
 	err = db.Ready()
@@ -136,8 +136,8 @@ func TestPostgresDownAtStart(t *testing.T) {
 	if err := writeItem(t.Context(), db, 1); err != nil {
 		t.Fatal(err)
 	}
-	if down, back := logged(seen, "database unavailable"), logged(seen, "database is back"); down != 1 || back != 1 {
-		t.Errorf("logged down %d times and back %d times, want once each", down, back)
+	if down, up := logged(seen, "database unavailable"), logged(seen, "database is back"); down != 1 || up != 1 {
+		t.Errorf("logged down %d times and back %d times, want once each", down, up)
 	}
 	if strings.Contains(err.Error(), secret) {
 		t.Errorf("%v repeats the secret", err)
@@ -384,7 +384,7 @@ func TestPostgresServerCrashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	writers.Wait()
-	var kept []int
+	var stored []int
 	eventually(t, "the server has recovered", func() bool {
 		n := 1
 		err := db.Read(t.Context(), func(c Conn) error { // not Ready: the keeper may notice the recovery later
@@ -392,13 +392,13 @@ func TestPostgresServerCrashes(t *testing.T) {
 				return err
 			}
 			var err error
-			kept, err = List(c, func(r Row) (id int, err error) { return id, r.Scan(&id) }, "SELECT id FROM items")
+			stored, err = List(c, func(r Row) (id int, err error) { return id, r.Scan(&id) }, "SELECT id FROM items")
 			return err
 		})
 		return err == nil && n == 0
 	})
 	for _, id := range acknowledged {
-		if !slices.Contains(kept, id) {
+		if !slices.Contains(stored, id) {
 			t.Errorf("write %d was acknowledged and is lost", id)
 		}
 	}
@@ -416,12 +416,12 @@ func TestPostgresInTurn(t *testing.T) {
 	held, release := make(chan struct{}), make(chan struct{})
 	const writers = 8
 	ended := make(chan error, writers+1)
-	add := func(db *DB, ctx context.Context, then func()) {
+	add := func(db *DB, ctx context.Context, fn func()) {
 		ended <- db.Write(ReadCommitted(ctx), func(c Conn) error {
 			if _, err := c.Exec("UPDATE counters SET n = n + 1"); err != nil {
 				return err
 			}
-			then()
+			fn()
 			return nil
 		})
 	}

@@ -53,10 +53,10 @@ func TestRebindCacheIsBounded(t *testing.T) {
 			t.Fatalf("got %q, want %q", got, want)
 		}
 	}
-	kept := 0
-	db.rebinds.known.Range(func(any, any) bool { kept++; return true })
-	if kept != rebindCacheSize {
-		t.Fatalf("%d queries are kept, want %d", kept, rebindCacheSize)
+	count := 0
+	db.rebinds.known.Range(func(any, any) bool { count++; return true })
+	if count != rebindCacheSize {
+		t.Fatalf("%d queries are kept, want %d", count, rebindCacheSize)
 	}
 }
 

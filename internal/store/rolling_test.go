@@ -85,8 +85,8 @@ func rollingSchema(release string) Schema {
 
 // serveRolling plays a server of one of the releases until it is killed: it writes rows and reads them again.
 func serveRolling(ctx context.Context, db *DB) error {
-	release, from, _ := strings.Cut(os.Getenv(childVar), " from ")
-	first, err := strconv.Atoi(from)
+	release, start, _ := strings.Cut(os.Getenv(childVar), " from ")
+	first, err := strconv.Atoi(start)
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (s *server) await(t *testing.T) {
 		defer s.mu.Unlock()
 		return len(s.acknowledged)
 	}
-	for until := count() + 60; count() < until; {
+	for target := count() + 60; count() < target; {
 		if _, running := <-s.changed; !running {
 			t.Fatalf("a server ended after %d rows: %v", count(), s.cmd.Wait())
 		}
@@ -218,7 +218,7 @@ func TestRollingUpgrade(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, id := range ids {
-				if _, there := slices.BinarySearch(found, id); !there {
+				if _, ok := slices.BinarySearch(found, id); !ok {
 					t.Errorf("row %d was acknowledged and is not found by %s", id, query)
 				}
 			}

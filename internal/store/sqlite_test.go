@@ -153,8 +153,8 @@ func TestSQLiteStartsOnceThePathIsUsable(t *testing.T) {
 	if err := writeItem(t.Context(), db, 1); err != nil {
 		t.Fatal(err)
 	}
-	if down, back := logged(seen, "database unavailable"), logged(seen, "database is back"); down != 1 || back != 1 {
-		t.Errorf("logged down %d times and back %d times, want once each", down, back)
+	if down, up := logged(seen, "database unavailable"), logged(seen, "database is back"); down != 1 || up != 1 {
+		t.Errorf("logged down %d times and back %d times, want once each", down, up)
 	}
 }
 

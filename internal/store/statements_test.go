@@ -57,14 +57,14 @@ func TestStatementsAreKept(t *testing.T) {
 			t.Fatalf("got %d with the error %v, want %d", n, err, want+1)
 		}
 	}
-	kept := conn().cache[query]
-	if kept == nil {
+	entry := conn().cache[query]
+	if entry == nil {
 		t.Fatal("the statement is not kept")
 	}
 	if err := db.QueryRowContext(t.Context(), query, 9).Scan(new(int)); !errors.Is(err, sql.ErrNoRows) {
 		t.Errorf("the previous argument is still bound: %v", err)
 	}
-	before := kept.Value.(*cachedStatement).statement
+	before := entry.Value.(*cachedStatement).statement
 	if after := conn().cache[query].Value.(*cachedStatement).statement; before != after {
 		t.Error("the statement was prepared again")
 	}

@@ -237,14 +237,14 @@ func TestNestedCallsAreRefused(t *testing.T) {
 func TestTwoDBsOnOneDatabase(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
-		const each, workers = 100, 4
+		const perDB, workers = 100, 4
 		var wg sync.WaitGroup
 		dbs := []*DB{p.start(t), p.start(t)}
 		for d, db := range dbs {
 			for w := range workers {
 				wg.Go(func() {
-					for i := range each / workers {
-						if err := writeItem(t.Context(), db, d*each+w*each/workers+i); err != nil {
+					for i := range perDB / workers {
+						if err := writeItem(t.Context(), db, d*perDB+w*perDB/workers+i); err != nil {
 							t.Error(err)
 							return
 						}
@@ -254,8 +254,8 @@ func TestTwoDBsOnOneDatabase(t *testing.T) {
 		}
 		wg.Wait()
 		for _, db := range dbs {
-			if n := number(t, db, "SELECT count(*) FROM items"); n != 2*each {
-				t.Fatalf("%d rows, want %d", n, 2*each)
+			if n := number(t, db, "SELECT count(*) FROM items"); n != 2*perDB {
+				t.Fatalf("%d rows, want %d", n, 2*perDB)
 			}
 		}
 	})
@@ -325,9 +325,9 @@ func TestCloseRefusesThoseThatWait(t *testing.T) {
 		}
 		// The write may or may not have joined the group that was being formed.
 		err = <-done
-		again := p.start(t)
-		if has(t, again, 1) != (err == nil) {
-			t.Fatalf("row is there: %t, error: %v", has(t, again, 1), err)
+		reopened := p.start(t)
+		if has(t, reopened, 1) != (err == nil) {
+			t.Fatalf("row is there: %t, error: %v", has(t, reopened, 1), err)
 		}
 	})
 }

@@ -228,8 +228,8 @@ func TestLockedOutByAnotherProcess(t *testing.T) {
 	if err := writeItem(t.Context(), db, 1); err != nil {
 		t.Fatal(err)
 	}
-	if down, back := logged(seen, "database unavailable"), logged(seen, "database is back"); down != 1 || back != 1 {
-		t.Errorf("logged down %d times and back %d times, want once each", down, back)
+	if down, up := logged(seen, "database unavailable"), logged(seen, "database is back"); down != 1 || up != 1 {
+		t.Errorf("logged down %d times and back %d times, want once each", down, up)
 	}
 }
 
@@ -268,7 +268,7 @@ func TestWritesDuringClose(t *testing.T) {
 	t.Parallel()
 	p := sqliteAt(t)
 	const writers = 6
-	kept, id := make(map[int]bool), new(atomic.Int64)
+	acknowledged, id := make(map[int]bool), new(atomic.Int64)
 	for range 12 {
 		db := p.start(t)
 		var (
@@ -282,7 +282,7 @@ func TestWritesDuringClose(t *testing.T) {
 					n := int(id.Add(1))
 					err := writeItem(t.Context(), db, n)
 					mu.Lock()
-					kept[n] = err == nil
+					acknowledged[n] = err == nil
 					mu.Unlock()
 					if err != nil {
 						if !errors.Is(err, ErrUnavailable) {
@@ -304,7 +304,7 @@ func TestWritesDuringClose(t *testing.T) {
 		wg.Wait()
 	}
 	db := p.start(t)
-	for n, want := range kept {
+	for n, want := range acknowledged {
 		if has(t, db, n) != want {
 			t.Errorf("change %d was acknowledged: %t; it is there: %t", n, want, !want)
 		}

@@ -75,11 +75,11 @@ func TestPlain(t *testing.T) {
 
 func TestTransliterate(t *testing.T) {
 	t.Parallel()
-	for from, want := range map[string]string{
+	for word, want := range map[string]string{
 		"Größe": "grosse", "Ἀθῆναι": "athinai", "Москва": "moskva", "Щука": "schuka", "Łódź": "lodz", "日本": "日本", "Ångström": "angstrom", "Київ": "kiiv",
 	} {
-		if got := Transliterate(from); got != want {
-			t.Errorf("%q: %q, want %q", from, got, want)
+		if got := Transliterate(word); got != want {
+			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}
 }
@@ -97,8 +97,8 @@ func FuzzHTML(f *testing.F) {
 		}
 		for name, fn := range map[string]func(string) string{"Purify": Purify, "StripTags": StripTags, "Plain": Plain} {
 			once := fn(markup)
-			if again := fn(once); again != once {
-				t.Errorf("%s of %q: %q, again %q", name, markup, once, again)
+			if twice := fn(once); twice != once {
+				t.Errorf("%s of %q: %q, again %q", name, markup, once, twice)
 			}
 			if name == "Purify" && testenv.Executable(once) || name != "Purify" && tag.MatchString(once) {
 				t.Errorf("%s of %q: %q", name, markup, once)

@@ -64,10 +64,10 @@ func TestShort(t *testing.T) {
 
 func TestLines(t *testing.T) {
 	t.Parallel()
-	for text, is := range map[string][2]bool{
+	for text, want := range map[string][2]bool{
 		"": {true, true}, "a b": {true, true}, "a\tb\nc": {false, true}, "a\x00": {false, false}, "a\u2028b": {false, true}, "a\u202eb": {false, true}, "a\x7f": {false, false},
 	} {
-		if IsLine(text) != is[0] || IsPlain(text) != is[1] {
+		if IsLine(text) != want[0] || IsPlain(text) != want[1] {
 			t.Errorf("%q: a line %v, plain %v", text, IsLine(text), IsPlain(text))
 		}
 	}

@@ -240,9 +240,9 @@ func TestUnavailable(t *testing.T) {
 		t.Errorf("ended: error %v", err)
 	}
 	s.Release()
-	gone := httptest.NewServer(nil)
-	gone.Close()
-	if _, err := client(t, &transittest.Server{URL: gone.URL}, nil).Key("transit", "k").Info(t.Context()); !errors.Is(err, transit.ErrUnavailable) {
+	closedServer := httptest.NewServer(nil)
+	closedServer.Close()
+	if _, err := client(t, &transittest.Server{URL: closedServer.URL}, nil).Key("transit", "k").Info(t.Context()); !errors.Is(err, transit.ErrUnavailable) {
 		t.Errorf("gone: error %v", err)
 	}
 }

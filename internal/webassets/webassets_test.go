@@ -38,10 +38,10 @@ func TestServe(t *testing.T) {
 				t.Errorf("%s: %s is %q, want %q", name, header, got, want)
 			}
 		}
-		again := httptest.NewRequest(http.MethodGet, "/", nil)
-		again.Header.Set("If-None-Match", w.Header().Get("ETag"))
+		request := httptest.NewRequest(http.MethodGet, "/", nil)
+		request.Header.Set("If-None-Match", w.Header().Get("ETag"))
 		second := httptest.NewRecorder()
-		files.Serve(second, again, name, look.Bar{})
+		files.Serve(second, request, name, look.Bar{})
 		if w.Code != http.StatusOK || w.Body.Len() == 0 || second.Code != http.StatusNotModified || second.Body.Len() != 0 {
 			t.Errorf("%s: status %d, then %d with %d bytes", name, w.Code, second.Code, second.Body.Len())
 		}
@@ -86,14 +86,14 @@ func TestBar(t *testing.T) {
 	t.Parallel()
 	files := console()
 	brand := &look.Brand{Name: "Acme", Accent: "#7a1f5c", Logo: []byte("\x89PNG\r\n"), Footer: "Run by <Acme>."}
-	both := []look.Service{{Name: "a", Title: "A", URL: "/a"}, {Name: "b", Title: "<B>", URL: "https://b.example/"}}
+	services := []look.Service{{Name: "a", Title: "A", URL: "/a"}, {Name: "b", Title: "<B>", URL: "https://b.example/"}}
 	ask := func(name, tag string, bar look.Bar) *httptest.ResponseRecorder {
 		w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", http.NoBody)
 		r.Header.Set("If-None-Match", tag)
 		files.Serve(w, r, name, bar)
 		return w
 	}
-	plain, full := ask(Document, "", look.Bar{Services: both[:1]}), ask(Document, "", look.Bar{Brand: brand, Services: both, Current: "b"})
+	plain, full := ask(Document, "", look.Bar{Services: services[:1]}), ask(Document, "", look.Bar{Brand: brand, Services: services, Current: "b"})
 	for _, part := range []string{
 		"– Acme</title>", `<a href="/a">A</a>`, `<a href="https://b.example/" aria-current="true">&lt;B&gt;</a>`, `href="files/parts/brand.css"`, `src="files/parts/brand.png"`, "Run by &lt;Acme&gt;.",
 	} {
@@ -104,10 +104,10 @@ func TestBar(t *testing.T) {
 	if text := plain.Body.String(); strings.Contains(text, "services") || !strings.Contains(text, "<span>Tollgate</span>") {
 		t.Errorf("with a single service: %s", text)
 	}
-	if w := ask(Document, full.Header().Get("ETag"), look.Bar{Brand: brand, Services: both, Current: "b"}); w.Code != http.StatusNotModified {
+	if w := ask(Document, full.Header().Get("ETag"), look.Bar{Brand: brand, Services: services, Current: "b"}); w.Code != http.StatusNotModified {
 		t.Errorf("the same document: %d", w.Code)
 	}
-	if w := ask(Document, full.Header().Get("ETag"), look.Bar{Services: both}); w.Code != http.StatusOK {
+	if w := ask(Document, full.Header().Get("ETag"), look.Bar{Services: services}); w.Code != http.StatusOK {
 		t.Errorf("a changed document: %d", w.Code)
 	}
 	if w := ask("parts/brand.css", "", look.Bar{Brand: brand}); !strings.Contains(w.Body.String(), "#7a1f5c") || w.Header().Get("Content-Type") != "text/css; charset=utf-8" {

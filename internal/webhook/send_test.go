@@ -79,17 +79,17 @@ func (s *site) deliver(sender *Sender) int {
 func TestDeliver(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
-		to := newReceiver(t)
-		id, secret := s.webhook(to.URL + "/hook")
+		target := newReceiver(t)
+		id, secret := s.webhook(target.URL + "/hook")
 		s.tell("Hello to the hook")
 		s.Hooks = s.node() // a later process, before anything was sent
 		d := NewSender(loopback, zap.NewNop())
 		defer d.Close()
-		to.status.Store(http.StatusInternalServerError)
+		target.status.Store(http.StatusInternalServerError)
 		if n := s.deliver(d); n != 0 {
 			t.Errorf("%d delivered", n)
 		}
-		to.status.Store(http.StatusNoContent)
+		target.status.Store(http.StatusNoContent)
 		if n := s.deliver(d); n != 0 {
 			t.Error("a failed delivery is retried at once")
 		}
@@ -97,13 +97,13 @@ func TestDeliver(t *testing.T) {
 		if n := s.deliver(d); n != 1 {
 			t.Errorf("%d delivered: %+v", n, s.last(id))
 		}
-		got := to.taken()
+		got := target.taken()
 		if len(got) != 2 {
 			t.Fatalf("%d requests", len(got))
 		}
 		for _, r := range got {
-			at := r.header.Get("X-Test" + HeaderTimestamp)
-			if r.header.Get("X-Test"+HeaderSignature) != Sign([]byte(secret), at, r.body) || r.header.Get("X-Test"+HeaderTopic) != "thing.made" || r.header.Get("Content-Type") != "application/json" {
+			timestamp := r.header.Get("X-Test" + HeaderTimestamp)
+			if r.header.Get("X-Test"+HeaderSignature) != Sign([]byte(secret), timestamp, r.body) || r.header.Get("X-Test"+HeaderTopic) != "thing.made" || r.header.Get("Content-Type") != "application/json" {
 				t.Errorf("got the headers %v, want a signature, the topic and the type of JSON", r.header)
 			}
 			if r.header.Get("X-Test"+HeaderDelivery) != got[0].header.Get("X-Test"+HeaderDelivery) || r.header.Get("X-Test"+HeaderDelivery) == "" || r.body != got[0].body {
@@ -135,8 +135,8 @@ func TestSign(t *testing.T) {
 func TestDeliverOnce(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
-		to := newReceiver(t)
-		s.webhook(to.URL)
+		target := newReceiver(t)
+		s.webhook(target.URL)
 		for range 30 {
 			s.tell("One more " + time.Now().String())
 		}
@@ -155,7 +155,7 @@ func TestDeliverOnce(t *testing.T) {
 		}
 		nodes.Wait()
 		seen := make(map[string]bool)
-		for _, r := range to.taken() {
+		for _, r := range target.taken() {
 			if key := r.header.Get("X-Test" + HeaderDelivery); seen[key] {
 				t.Errorf("%s came twice", key)
 			} else {
@@ -270,16 +270,16 @@ func TestDeliverCut(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		arrived, release := make(chan struct{}), make(chan struct{})
-		to := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		target := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			close(arrived)
 			select {
 			case <-release:
 			case <-r.Context().Done():
 			}
 		}))
-		defer to.Close()
+		defer target.Close()
 		defer close(release)
-		id, _ := s.webhook(to.URL)
+		id, _ := s.webhook(target.URL)
 		s.tell("It takes long")
 		ctx, cancel := context.WithCancel(t.Context())
 		d := NewSender(loopback, zap.NewNop())

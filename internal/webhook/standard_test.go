@@ -42,11 +42,11 @@ func TestPost(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t)
 	header := http.Header{"Webhook-Id": {"msg_1"}}
-	if status, why := NewSender(nil, nil).Post(t.Context(), r.URL, header.Clone(), "{}"); status != 0 || why == "" || strings.Contains(why, r.URL) {
-		t.Errorf("got the status %d and the reason %q, want a refusal without the URL", status, why)
+	if status, reason := NewSender(nil, nil).Post(t.Context(), r.URL, header.Clone(), "{}"); status != 0 || reason == "" || strings.Contains(reason, r.URL) {
+		t.Errorf("got the status %d and the reason %q, want a refusal without the URL", status, reason)
 	}
-	if status, why := NewSender(loopback, nil).Post(t.Context(), r.URL, header, "{}"); status != http.StatusOK || why != "" {
-		t.Errorf("got the status %d and the reason %q, want 200", status, why)
+	if status, reason := NewSender(loopback, nil).Post(t.Context(), r.URL, header, "{}"); status != http.StatusOK || reason != "" {
+		t.Errorf("got the status %d and the reason %q, want 200", status, reason)
 	}
 	got := r.taken()
 	if len(got) != 1 || got[0].body != "{}" || got[0].header.Get("webhook-id") != "msg_1" || got[0].header.Get("Content-Type") != "application/json" {

@@ -122,7 +122,7 @@ func TestOutbox(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		s.tell("nobody listens")
-		one, _ := s.webhook("https://example.com/one")
+		id, _ := s.webhook("https://example.com/one")
 		_, topics, err := s.Check("https://example.com/", []string{"thing.lost", "thing.lost"})
 		if err != nil {
 			t.Fatal(err)
@@ -144,22 +144,22 @@ func TestOutbox(t *testing.T) {
 		if err != nil || len(list) != 2 || list[0].Pending != 1 || list[1].Pending != 0 || list[1].ID != other || !slices.Equal(list[1].Topics, []string{"thing.lost"}) || list[0].CreatedBy != "admin" {
 			t.Errorf("got the webhooks %+v with the error %v, want two, the first with a pending delivery", list, err)
 		}
-		if last := s.last(one); last.Topic != "thing.made" || last.State != "pending" || !strings.Contains(last.Body, `"data":{"text":"one listens"}`) {
+		if last := s.last(id); last.Topic != "thing.made" || last.State != "pending" || !strings.Contains(last.Body, `"data":{"text":"one listens"}`) {
 			t.Errorf("got the delivery %+v, want it pending with the data", last)
 		}
-		s.write(func(c store.Conn) error { return s.Enable(c, one, false) })
+		s.write(func(c store.Conn) error { return s.Enable(c, id, false) })
 		s.tell("it is off")
 		if due, err := s.due(t.Context()); err != nil || len(due) != 0 {
 			t.Errorf("a delivery of a disabled webhook is due: %v %v", due, err)
 		}
-		if err := s.db.Write(t.Context(), func(c store.Conn) error { return s.Test(c, one) }); !errors.Is(err, ErrOff) {
+		if err := s.db.Write(t.Context(), func(c store.Conn) error { return s.Test(c, id) }); !errors.Is(err, ErrOff) {
 			t.Errorf("a disabled webhook is tested: %v", err)
 		}
-		s.write(func(c store.Conn) error { return s.Enable(c, one, true) })
-		if due, err := s.due(t.Context()); err != nil || !slices.Equal(due, []int64{one}) {
+		s.write(func(c store.Conn) error { return s.Enable(c, id, true) })
+		if due, err := s.due(t.Context()); err != nil || !slices.Equal(due, []int64{id}) {
 			t.Errorf("the waiting delivery is not due: %v %v", due, err)
 		}
-		s.write(func(c store.Conn) error { return s.Delete(c, one) })
+		s.write(func(c store.Conn) error { return s.Delete(c, id) })
 		for range s.Max - 1 {
 			s.webhook("https://example.com/")
 		}
@@ -191,12 +191,12 @@ func TestSecrets(t *testing.T) {
 		if err != nil || first == nil || string(first.secret) != secret || first.topic != TestTopic || first.url != address {
 			t.Fatalf("claimed %+v with the error %v, want the test delivery with its secret", first, err)
 		}
-		if again, err := s.claim(ctx, id); again != nil || err != nil {
-			t.Errorf("a delivery was claimed twice: %+v %v", again, err)
+		if second, err := s.claim(ctx, id); second != nil || err != nil {
+			t.Errorf("a delivery was claimed twice: %+v %v", second, err)
 		}
 		s.ahead.Add(int64(lease))
-		if again, err := s.claim(ctx, id); err != nil || again == nil || again.event != first.event || again.attempts != 2 {
-			t.Errorf("after the lease: %+v %v", again, err)
+		if second, err := s.claim(ctx, id); err != nil || second == nil || second.event != first.event || second.attempts != 2 {
+			t.Errorf("after the lease: %+v %v", second, err)
 		}
 		fresh, sealed, err := s.NewSecret(ctx, address)
 		if err != nil || fresh == secret {

@@ -263,11 +263,11 @@ func TestCascade(t *testing.T) { // not parallel: Caddy runs one configuration
 	if got := s.used("desk"); got.Succeeded != 2 || got.Requests != 3 || got.InputTokens != 200 || got.OutputTokens != 20 { // a draft and its judge
 		t.Errorf("used: %+v", got)
 	}
-	one, other := first, second
+	primary, other := first, second
 	if second.asked.Load() > 0 {
-		one, other = second, first
+		primary, other = second, first
 	}
-	one.down.Store(true)
+	primary.down.Store(true)
 	s.answered(http.StatusOK, "As "+other.name+" has it")
 	other.down.Store(true)
 	s.answered(http.StatusServiceUnavailable, "ServiceUnavailable")
@@ -290,12 +290,12 @@ func TestCascadeReload(t *testing.T) { // not parallel: Caddy runs one configura
 	s.user("answer", keychain.KeyOptions{}, "openai")
 	s.answered(http.StatusOK, "As old has it")
 	before := s.node()
-	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = taken.Close() }()
-	refused := models + "\n}\nhttp://127.0.0.1:" + strconv.Itoa(taken.Addr().(*net.TCPAddr).Port) + " {\n bind 127.0.0.1\n"
+	defer func() { _ = listener.Close() }()
+	refused := models + "\n}\nhttp://127.0.0.1:" + strconv.Itoa(listener.Addr().(*net.TCPAddr).Port) + " {\n bind 127.0.0.1\n"
 	if err := s.load(refused, provider("openai", young), "model cascade {\n user answer\n }"); err == nil {
 		t.Fatal("a port that is taken is listened on: this tests nothing")
 	}
@@ -327,8 +327,8 @@ func TestCascadeKey(t *testing.T) { // not parallel: Caddy runs one configuratio
 	up := newUpstream(t, "openai")
 	s := newSite(t, provider("openai", up), "model cascade {\n key gw_unknown\n }")
 	s.answered(http.StatusServiceUnavailable, "ServiceUnavailable")
-	most := int64(440)
-	key := s.user("treasury", keychain.KeyOptions{Limits: keychain.Limits{Budgets: keychain.Budgets{TokensPerDay: &most}}}, "openai")
+	limit := int64(440)
+	key := s.user("treasury", keychain.KeyOptions{Limits: keychain.Limits{Budgets: keychain.Budgets{TokensPerDay: &limit}}}, "openai")
 	if err := s.load(models, provider("openai", up), "model cascade {\n key "+key+"\n }"); err != nil {
 		t.Fatal(err)
 	}
@@ -354,27 +354,27 @@ func TestCascadeTransport(t *testing.T) {
 	t.Parallel()
 	var d cascadeTransport
 	ways := make([]http.RoundTripper, 4)
-	at := func(want int) {
+	check := func(want int) {
 		t.Helper()
 		if got := d.newest(); want < 0 && got != nil || want >= 0 && got != &ways[want] {
 			t.Errorf("it does not lead to %d", want)
 		}
 	}
-	at(-1)
+	check(-1)
 	d.disconnect(&ways[0]) // this configuration has never started
-	at(-1)
+	check(-1)
 	d.connect(&ways[0])
 	d.connect(&ways[1])
-	at(1)
+	check(1)
 	d.disconnect(&ways[1]) // this configuration was refused
-	at(0)
+	check(0)
 	d.connect(&ways[2])
 	d.disconnect(&ways[0])
-	at(2)
+	check(2)
 	d.disconnect(&ways[2])
-	at(2)
+	check(2)
 	d.connect(&ways[3])
-	at(3)
+	check(3)
 	d.disconnect(&ways[3])
-	at(3)
+	check(3)
 }

@@ -75,11 +75,11 @@ func start(tb testing.TB) *site {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	kept, err := app.Gateway()
+	gw, err := app.Gateway()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s.service = kept.Keychain
+	s.service = gw.Keychain
 	return s
 }
 

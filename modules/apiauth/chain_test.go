@@ -62,12 +62,12 @@ func BenchmarkChain(b *testing.B) {
 		{"chain", around("api_errors", errors, around("api_auth", gatewayKeyJSON, around("budget", limits, answer)))},
 	} {
 		b.Run(chain.name, func(b *testing.B) {
-			from := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/v1/chat/completions", nil)
+			req := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/v1/chat/completions", nil)
 			b.ReportAllocs()
 			for b.Loop() {
-				from.Header = http.Header{"Authorization": {"Bearer " + key.Key}, "Content-Type": {"application/json"}, "Accept": {"*/*"}}
+				req.Header = http.Header{"Authorization": {"Bearer " + key.Key}, "Content-Type": {"application/json"}, "Accept": {"*/*"}}
 				w := discard{http.Header{"Server": {"Caddy"}}}
-				r := caddyhttp.PrepareRequest(from, caddy.NewReplacer(), w, nil)
+				r := caddyhttp.PrepareRequest(req, caddy.NewReplacer(), w, nil)
 				if err := chain.handler.ServeHTTP(w, r); err != nil {
 					b.Fatal(err)
 				}

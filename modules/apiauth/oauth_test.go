@@ -75,14 +75,14 @@ func send(o *OAuth, authorization ...string) sent {
 }
 
 // refused checks the status, the code and the challenge of a refusal.
-func (s sent) refused(t *testing.T, what string, status int, code, challenge string) {
+func (s sent) refused(t *testing.T, name string, status int, code, challenge string) {
 	t.Helper()
 	refusal, ok := apierror.From(s.err)
 	if !ok || refusal.Status != status || status != http.StatusServiceUnavailable && refusal.Code != code || s.id != "" || s.user != nil || !strings.Contains(s.challenge, challenge) {
-		t.Errorf("%s: %+v", what, s)
+		t.Errorf("%s: %+v", name, s)
 	}
 	if strings.Contains(s.challenge, "\n") || strings.Count(s.challenge, `"`)%2 != 0 {
-		t.Errorf("%s: the challenge %q", what, s.challenge)
+		t.Errorf("%s: the challenge %q", name, s.challenge)
 	}
 }
 
@@ -139,11 +139,11 @@ func TestOAuthJWT(t *testing.T) {
 func TestOAuthIntrospection(t *testing.T) {
 	t.Parallel()
 	var answer atomic.Pointer[string]
-	var asked atomic.Int64
+	var requests atomic.Int64
 	var status atomic.Int64
 	status.Store(http.StatusOK)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked.Add(1)
+		requests.Add(1)
 		id, secret, _ := r.BasicAuth()
 		if id != "edge%3A1" || secret != "s+%25" || r.Method != http.MethodPost || r.PostFormValue("token") == "" {
 			t.Errorf("%s %q %q %v", r.Method, id, secret, r.PostForm)
@@ -165,8 +165,8 @@ func TestOAuthIntrospection(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	if asked.Load() != 2 {
-		t.Errorf("asked %d times", asked.Load())
+	if requests.Load() != 2 {
+		t.Errorf("asked %d times", requests.Load())
 	}
 	for name, text := range map[string]string{
 		"not active":      `{"active":false}`,
@@ -193,11 +193,11 @@ func TestOAuthIntrospection(t *testing.T) {
 	says("%s", good)
 	remembers := asks(time.Minute)
 	for end := time.Now().Add(time.Minute); ; runtime.Gosched() { // the cache stores entries with a delay
-		before := asked.Load()
+		before := requests.Load()
 		if got := send(remembers, "Bearer opaque"); got.err != nil {
 			t.Fatal(got.err)
 		}
-		if asked.Load() == before {
+		if requests.Load() == before {
 			break
 		}
 		if time.Now().After(end) {

@@ -369,14 +369,14 @@ func TestLocalTokens(t *testing.T) {
 	plain.refuses(jwkstest.Sign(t, "none", golang.UnsafeAllowNoneSignatureType, nil, claims(nil)), jwt.ErrAlgorithm)
 
 	// Local tokens can be combined with an identity provider. Neither key verifies tokens of the other issuer.
-	both := load(`{"hs256":"` + testSecret + `","audiences":["console"],"user_claim":"email"}`)
-	both.passes(local)
-	both.passes(jwkstest.Sign(t, "HS256", []byte(testSecret), nil, both.claims()))
-	both.refuses(jwkstest.Sign(t, "HS256", key, nil, both.claims()), jwt.ErrSignature)
-	both.refuses(jwkstest.Sign(t, "HS256", []byte(testSecret), nil, claims(golang.MapClaims{"aud": "console", "email": "x"})), jwt.ErrSignature)
-	off := load(`{"hs256":"` + testSecret + `","audiences":["console"],"disable_local":true}`)
-	off.refuses(local, jwt.ErrAudience)
-	off.passes(jwkstest.Sign(t, "HS256", []byte(testSecret), nil, off.claims()))
+	combined := load(`{"hs256":"` + testSecret + `","audiences":["console"],"user_claim":"email"}`)
+	combined.passes(local)
+	combined.passes(jwkstest.Sign(t, "HS256", []byte(testSecret), nil, combined.claims()))
+	combined.refuses(jwkstest.Sign(t, "HS256", key, nil, combined.claims()), jwt.ErrSignature)
+	combined.refuses(jwkstest.Sign(t, "HS256", []byte(testSecret), nil, claims(golang.MapClaims{"aud": "console", "email": "x"})), jwt.ErrSignature)
+	noLocal := load(`{"hs256":"` + testSecret + `","audiences":["console"],"disable_local":true}`)
+	noLocal.refuses(local, jwt.ErrAudience)
+	noLocal.passes(jwkstest.Sign(t, "HS256", []byte(testSecret), nil, noLocal.claims()))
 
 	// A new master key signs; the previous key still verifies.
 	keys = [][]byte{[]byte(testSecret), key}
@@ -422,7 +422,7 @@ func TestReloads(t *testing.T) {
 	}
 	old := load()
 	good := old.good()
-	at := *old.pooled
+	key := *old.pooled
 	first := old.verifier.Issuers[0].Keys
 	for range 10 {
 		var all sync.WaitGroup
@@ -439,14 +439,14 @@ func TestReloads(t *testing.T) {
 		all.Wait()
 		old = newer
 	}
-	users, _ := sources.References(at)
+	users, _ := sources.References(key)
 	if n, now := p.Count(), old.verifier.Issuers[0].Keys; n != 1 || now != first || users != 1 {
 		t.Errorf("%d fetches, another source: %t, %d users", n, now != first, users)
 	}
 	if err := old.Cleanup(); err != nil {
 		t.Fatal(err)
 	}
-	if _, kept := sources.References(at); kept {
+	if _, ok := sources.References(key); ok {
 		t.Error("the source continues without users")
 	}
 	old.passes(good) // a request in progress

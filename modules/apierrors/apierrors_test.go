@@ -187,18 +187,18 @@ func TestRequestID(t *testing.T) {
 			if len(ids) != 1 || !idPattern.MatchString(ids[0]) {
 				t.Fatalf("%s: ids %q", name, ids)
 			}
-			if both := w.Result().Header.Get("Request-Id") == ids[0]; both != (format == "messages") {
+			if match := w.Result().Header.Get("Request-Id") == ids[0]; match != (format == "messages") {
 				t.Errorf("%s, %s: request-id is %q", name, format, w.Result().Header.Get("Request-Id"))
 			}
 			repl := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
-			for what, got := range map[string]any{
+			for label, got := range map[string]any{
 				"RequestID":   RequestID(r.Context()),
 				"variable":    caddyhttp.GetVar(r.Context(), "tollgate.request_id"),
 				"placeholder": repl.ReplaceAll("{http.tollgate.request_id}", ""),
 				"upstream":    seen,
 			} {
 				if got != ids[0] {
-					t.Errorf("%s: %s is %v, want %s", name, what, got, ids[0])
+					t.Errorf("%s: %s is %v, want %s", name, label, got, ids[0])
 				}
 			}
 			if got := caddyhttp.GetVar(r.Context(), "tollgate.api_errors.format"); got != format {
@@ -227,24 +227,24 @@ func TestConnectionHeader(t *testing.T) {
 		if tt.sent != nil {
 			r.Header["Connection"] = tt.sent
 		}
-		sent := slices.Clone(tt.sent)
+		original := slices.Clone(tt.sent)
 		_, _ = serveRequest(t, newHandler(t, "problem"), r, failWith(nil))
 		if got := r.Header["Connection"]; !slices.Equal(got, tt.want) {
-			t.Errorf("%q became %q, want %q", sent, got, tt.want)
+			t.Errorf("%q became %q, want %q", original, got, tt.want)
 		}
 	}
 }
 
 func TestRequestIDsDiffer(t *testing.T) {
 	t.Parallel()
-	const each, workers = 2000, 4
+	const perWorker, workers = 2000, 4
 	var mu sync.Mutex
 	seen := make(map[string]bool)
 	letters := make(map[rune]bool)
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() {
-			for range each {
+			for range perWorker {
 				id := newRequestID()
 				mu.Lock()
 				seen[id] = true
@@ -259,14 +259,14 @@ func TestRequestIDsDiffer(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if len(seen) != each*workers || len(letters) != 62 {
+	if len(seen) != perWorker*workers || len(letters) != 62 {
 		t.Errorf("%d ids with %d letters", len(seen), len(letters))
 	}
 }
 
 func TestBegunResponseIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	begin := map[string]func(w http.ResponseWriter) error{
+	starts := map[string]func(w http.ResponseWriter) error{
 		"header": func(w http.ResponseWriter) error { w.WriteHeader(200); return nil },
 		"flush":  func(w http.ResponseWriter) error { return http.NewResponseController(w).Flush() },
 		"write":  func(w http.ResponseWriter) error { _, err := w.Write(nil); return err },
@@ -275,7 +275,7 @@ func TestBegunResponseIsLeftAlone(t *testing.T) {
 			return err
 		},
 	}
-	for name, start := range begin {
+	for name, start := range starts {
 		cause := apierror.New(502, "x", "upstream broke")
 		w, err := serve(t, "chat_completions", http.MethodPost, func(w http.ResponseWriter, _ *http.Request) error {
 			w.Header().Set("Content-Type", "text/event-stream")

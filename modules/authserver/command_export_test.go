@@ -13,10 +13,10 @@ func TestExport(t *testing.T) { // not parallel: a process has one command line,
 	run, config := userLine(t)
 	file := filepath.Join(t.TempDir(), "accounts")
 	db, end := databaseOf(t, config)
-	rename := func(from, to string) {
+	rename := func(oldName, newName string) {
 		t.Helper()
 		if err := db.Write(t.Context(), func(c store.Conn) error {
-			_, err := c.Exec("ALTER TABLE " + from + " RENAME TO " + to)
+			_, err := c.Exec("ALTER TABLE " + oldName + " RENAME TO " + newName)
 			return err
 		}); err != nil {
 			t.Fatal(err)

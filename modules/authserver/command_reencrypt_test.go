@@ -72,12 +72,12 @@ func TestReencrypt(t *testing.T) {
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for until := time.Now().Add(2 * time.Minute); ; { // the first key is created in the background
+	for deadline := time.Now().Add(2 * time.Minute); ; { // the first key is created in the background
 		if done, err := server.Reseal(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		} else if done.Scanned == 1 {
 			break
-		} else if time.Now().After(until) {
+		} else if time.Now().After(deadline) {
 			t.Fatal("no key is made")
 		}
 	}
@@ -107,8 +107,8 @@ func TestReencrypt(t *testing.T) {
 	write(keys, strings.Replace(table, "aes_master: {key_env: MASTER}, ", "", 1)+far)
 	run(`{"scanned":1,"rewritten":0,"failed":0}`)
 	want := []string{"encryption.reencrypted admin scanned=1 rewritten=0 failed=0", "encryption.reencrypted admin scanned=1 rewritten=1 failed=0"}
-	if told := feed(t, caddyfile); len(told) < 4 || !slices.Equal(told[len(told)-4:], []string{want[0], want[1], want[0], want[0]}) {
-		t.Errorf("the audit feed has %q", told)
+	if events := feed(t, caddyfile); len(events) < 4 || !slices.Equal(events[len(events)-4:], []string{want[0], want[1], want[0], want[0]}) {
+		t.Errorf("the audit feed has %q", events)
 	}
 }
 
@@ -152,11 +152,11 @@ func TestReencryptAll(t *testing.T) {
 		t.Helper()
 		db, end := databaseOf(t, caddyfile)
 		defer end()
-		by, err := encryption.NewMaster(seal, "")
+		master, err := encryption.NewMaster(seal, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := by.Seal(t.Context(), []byte("secret of "+provider), encryption.Place(brokers.Sealed.Table, provider, brokers.Sealed.Column))
+		text, err := master.Seal(t.Context(), []byte("secret of "+provider), encryption.Place(brokers.Sealed.Table, provider, brokers.Sealed.Column))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,9 +184,9 @@ func TestReencryptAll(t *testing.T) {
 		{[]string{"new.yaml", "both.yaml"}, `{"scanned":1,"rewritten":0,"failed":0}`, ""},
 	} {
 		site(test.files...)
-		told, err := run()
-		if told != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
-			t.Errorf("%q: %s, error %v, want %s %s", test.files, told, err, test.want, test.err)
+		output, err := run()
+		if output != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
+			t.Errorf("%q: %s, error %v, want %s %s", test.files, output, err, test.want, test.err)
 		}
 	}
 }

@@ -92,9 +92,9 @@ func TestUserCommands(t *testing.T) { // not parallel: see above
 		return out
 	}
 	id := strings.TrimSpace(good(" correct horse\n", "user", "add", "Ann@Example.com", "--name", "Ann", "--group", "staff,admins", "--admin", "--verified"))
-	made := good("", "user", "add", "bob@example.com", "--generate")
-	if len(strings.TrimSpace(made)) != 20 {
-		t.Errorf("the password is %q", made)
+	password := good("", "user", "add", "bob@example.com", "--generate")
+	if len(strings.TrimSpace(password)) != 20 {
+		t.Errorf("the password is %q", password)
 	}
 	good("", "user", "add", "eve@example.com", "--no-password")
 	good("", "user", "password", "BOB@example.com", "--generate")
@@ -114,9 +114,9 @@ func TestUserCommands(t *testing.T) { // not parallel: see above
 	if table := good("", "user", "list", "--limit", "2"); !strings.HasPrefix(table, "ID ") || strings.Contains(table, "Ann") || !strings.Contains(table, "eve@example.com") {
 		t.Errorf("%s", table)
 	}
-	told := feed(t, config)
-	if len(told) != 7 || told[0] != "user.created admin user="+id || told[5] != "user.disabled admin user="+id {
-		t.Errorf("the audit feed has %q", told)
+	events := feed(t, config)
+	if len(events) != 7 || events[0] != "user.created admin user="+id || events[5] != "user.disabled admin user="+id {
+		t.Errorf("the audit feed has %q", events)
 	}
 	if _, notes, err := run("", "user", "reset-factors", "ann@example.com"); err != nil || !strings.Contains(notes, "Second factors removed: 0.") {
 		t.Errorf("%q, error %v", notes, err)

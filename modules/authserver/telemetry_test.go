@@ -102,8 +102,8 @@ const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 // TestTelemetry checks that traces and metrics are sent to a collector, without the contents of requests.
 func TestTelemetry(t *testing.T) { // not parallel: see serve
 	collector, kms := otlptest.New(t), transittest.New(t)
-	to := "{provider: both, otel_endpoint: '" + collector.Endpoint + "', insecure: true}"
-	address := serve(t, "signing: {key_store: kms_transit, kms_transit: {address: '"+kms.URL+"', token: "+transittest.Root+"}}\nobservability: {metrics: "+to+", tracing: {enabled: true, endpoint: '"+collector.Endpoint+"', insecure: true, sample_rate: 0}}\n")
+	metrics := "{provider: both, otel_endpoint: '" + collector.Endpoint + "', insecure: true}"
+	address := serve(t, "signing: {key_store: kms_transit, kms_transit: {address: '"+kms.URL+"', token: "+transittest.Root+"}}\nobservability: {metrics: "+metrics+", tracing: {enabled: true, endpoint: '"+collector.Endpoint+"', insecure: true, sample_rate: 0}}\n")
 	fetch(t, address, "/oauth/authorize?client_id=hunter2", parent)
 	fetch(t, address, "/oauth/authorize?client_id=hunter2", "")
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address+"/admin/keys/rotate", nil)

@@ -83,8 +83,8 @@ func TestKeyNotes(t *testing.T) { // not parallel: see above
 				}
 			}
 
-			from, to := config("from"), config("to")
-			app, end, err := tollgate.Load(from, "")
+			source, target := config("from"), config("to")
+			app, end, err := tollgate.Load(source, "")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,8 +99,8 @@ func TestKeyNotes(t *testing.T) { // not parallel: see above
 				}
 			}
 			copied := filepath.Join(folder, "copied")
-			says("backup", run(backupCommand, append(test.flags, copied, "--config", from)...), test.backup)
-			says("restore", run(restoreCommand, copied, "--config", to), test.restored)
+			says("backup", run(backupCommand, append(test.flags, copied, "--config", source)...), test.backup)
+			says("restore", run(restoreCommand, copied, "--config", target), test.restored)
 		})
 	}
 }

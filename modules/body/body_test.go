@@ -227,11 +227,11 @@ func TestContentLengthTakesLittleMemory(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int64{1 << 20, 30 << 20} {
 		budget := memory.New(64 << 20)
-		taken := int64(-1)
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(reading(func() { taken = budget.Taken() })))
+		usage := int64(-1)
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", io.NopCloser(reading(func() { usage = budget.Taken() })))
 		r.ContentLength = size
-		if _, _, err := Read(httptest.NewRecorder(), r, budget, ""); err == nil || taken < 0 || taken > initialRead || budget.Taken() != 0 {
-			t.Errorf("a Content-Length of %d took %d bytes, %v, and %d remain taken", size, taken, err, budget.Taken())
+		if _, _, err := Read(httptest.NewRecorder(), r, budget, ""); err == nil || usage < 0 || usage > initialRead || budget.Taken() != 0 {
+			t.Errorf("a Content-Length of %d took %d bytes, %v, and %d remain taken", size, usage, err, budget.Taken())
 		}
 	}
 }

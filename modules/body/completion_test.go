@@ -7,8 +7,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// TestCompletion checks that functions that were passed to OnEnd before or after End are called once, with the context of End,
-// and that CompletionOf returns nil for a request without a Completion.
+// TestCompletion checks that functions that were passed to OnEnd before or after End are called once, with the context
+// of End, and that CompletionOf returns nil for a request without a Completion.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	type key struct{}
@@ -21,16 +21,16 @@ func TestCompletion(t *testing.T) {
 		t.Error("the Completion is not found")
 	}
 	done := ""
-	do := func(name string) func(context.Context) {
+	record := func(name string) func(context.Context) {
 		return func(ctx context.Context) { done += name + ctx.Value(key{}).(string) }
 	}
-	l.OnEnd(do("a"))
-	l.OnEnd(do("b"))
+	l.OnEnd(record("a"))
+	l.OnEnd(record("b"))
 	if done != "" {
 		t.Errorf("done too early: %s", done)
 	}
 	l.End(context.WithValue(t.Context(), key{}, "1"))
-	l.OnEnd(do("c"))
+	l.OnEnd(record("c"))
 	if done != "a1b1c1" {
 		t.Errorf("done: %s", done)
 	}

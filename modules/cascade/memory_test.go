@@ -35,9 +35,9 @@ func TestMemoryShareOfUser(t *testing.T) { // not parallel: Caddy runs one confi
 	}
 	budget := app.MemoryBudget()
 	budget.Resize(4 * memory.MinBudget)
-	taken := budget.Share("alice")
-	defer taken.Free()
-	if err := taken.Grow(t.Context(), 2*memory.MinBudget); err != nil {
+	share := budget.Share("alice")
+	defer share.Free()
+	if err := share.Grow(t.Context(), 2*memory.MinBudget); err != nil {
 		t.Fatal(err)
 	}
 	large := strings.Replace(chatRequest(false), "{", "{"+strings.Repeat(" ", 100<<10), 1)

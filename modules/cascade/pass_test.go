@@ -105,15 +105,15 @@ func TestChargeResults(t *testing.T) { // not parallel: Caddy runs one configura
 		}, []int{1, 1}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			asked := 0
+			requests := 0
 			up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "application/json")
 				switch r.URL.Path {
 				case "/v1/batches/batch_1":
 					_, _ = io.WriteString(w, `{"id":"batch_1","status":"completed","output_file_id":"file-1"}`)
 				case "/v1/files/file-1/content":
-					c.answers[asked](w)
-					asked++
+					c.answers[requests](w)
+					requests++
 				default:
 					t.Errorf("asked for %s", r.URL)
 				}
@@ -126,8 +126,8 @@ func TestChargeResults(t *testing.T) { // not parallel: Caddy runs one configura
 					t.Fatalf("got %d rows after run %d, want %d", n, i, rows)
 				}
 			}
-			if _, cost := charges(); cost != c.cost || asked != len(c.answers) {
-				t.Errorf("got the cost %d after %d requests for the file, want %d after %d", cost, asked, c.cost, len(c.answers))
+			if _, cost := charges(); cost != c.cost || requests != len(c.answers) {
+				t.Errorf("got the cost %d after %d requests for the file, want %d after %d", cost, requests, c.cost, len(c.answers))
 			}
 		})
 	}

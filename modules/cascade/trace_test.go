@@ -23,10 +23,10 @@ func TestTrace(t *testing.T) {
 
 	spans := tracetest.NewSpanRecorder()
 	ctx, root := trace.NewTracerProvider(trace.WithSpanProcessor(spans)).Tracer("test").Start(r.Context(), "POST")
-	begin := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	start := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	tr := traceOf(r.WithContext(ctx))
-	tr.attempt(cascade.Attempt{Provider: "groq", Model: "a", Tier: catalog.Low, Outcome: "transient", Started: begin, Took: time.Second})
-	tr.attempt(cascade.Attempt{Provider: "openai", Model: "b", Tier: catalog.Low, Outcome: "ok", Started: begin.Add(time.Second), Took: 2 * time.Second, FirstToken: time.Second})
+	tr.attempt(cascade.Attempt{Provider: "groq", Model: "a", Tier: catalog.Low, Outcome: "transient", Started: start, Took: time.Second})
+	tr.attempt(cascade.Attempt{Provider: "openai", Model: "b", Tier: catalog.Low, Outcome: "ok", Started: start.Add(time.Second), Took: 2 * time.Second, FirstToken: time.Second})
 	tr.request(&spending.Record{
 		AskedModel: "keychain-low", Tier: catalog.Low, Surface: "messages", Provider: "openai", Model: "b", Attempts: 2, InputTokens: 7, OutputTokens: 5, Stream: true,
 	})

@@ -41,10 +41,10 @@ func run(t *testing.T, work func(s *Session, cmd *cobra.Command, args []string) 
 	f := new(Flags)
 	root := &cobra.Command{Use: "tool", SilenceUsage: true, SilenceErrors: true}
 	f.Add(root)
-	do := &cobra.Command{Use: "do", RunE: f.Run(work)}
-	do.Flags().String("must", "", "")
-	Required(do, "must")
-	Group(root, do)
+	subcommand := &cobra.Command{Use: "do", RunE: f.Run(work)}
+	subcommand.Flags().String("must", "", "")
+	Required(subcommand, "must")
+	Group(root, subcommand)
 	var stdout, stderr bytes.Buffer
 	root.SetOut(&stdout)
 	root.SetErr(&stderr)

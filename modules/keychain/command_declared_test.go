@@ -79,12 +79,12 @@ func TestDeclaredProviderKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("TOLLGATE_TEST_OPENAI", "sk-0123456789-0123456789")
-	said := "organisation: {provider_keys: [{provider: openai, label: company, key: \"{env.TOLLGATE_TEST_OPENAI}\"}, {provider: groq, key: \"{file." + secret + "}\"}]}"
-	l.stdin = said
+	input := "organisation: {provider_keys: [{provider: openai, label: company, key: \"{env.TOLLGATE_TEST_OPENAI}\"}, {provider: groq, key: \"{file." + secret + "}\"}]}"
+	l.stdin = input
 	if out, _ := l.run("apply", "-f", "-"); out != "+ organisation: provider key openai \"company\": sk…89\n+ organisation: provider key groq: gs…ef\n" {
 		t.Errorf("it adds %s", out)
 	}
-	l.stdin = said
+	l.stdin = input
 	if out, _ := l.run("apply", "-f", "-", "--prune"); out != "" {
 		t.Errorf("the second time: %s", out)
 	}
@@ -99,7 +99,7 @@ func TestDeclaredProviderKeys(t *testing.T) {
 	if err := os.Remove(secret); err != nil {
 		t.Fatal(err)
 	}
-	l.stdin = said
+	l.stdin = input
 	l.wantError("line 1: organisation: provider key groq: stat "+secret, "apply", "-f", "-")
 	if out, _ = l.run("provider-keys", "list", "--organisation"); strings.Count(out, "pk_") != 2 {
 		t.Errorf("there are %s", out)

@@ -20,8 +20,8 @@ func TestImposedByCommand(t *testing.T) {
 		}
 		return string(text)
 	}
-	const on = `{"on":"key","id":"ID","by":"operator","rate_limit_per_minute":9,"expires_at":null,"allowed_models":["openai/*"],"budgets":{"tokens_per_day":null,"tokens_per_month":null,"usd_per_day":2.5,"usd_per_month":null}}`
-	if want := "[" + strings.Replace(on, "ID", k.ID, 1) + "]"; imposed(k) != want || k.Label != "ci" || k.RateLimitPerMinute != nil || k.AllowedModels != nil {
+	const limitJSON = `{"on":"key","id":"ID","by":"operator","rate_limit_per_minute":9,"expires_at":null,"allowed_models":["openai/*"],"budgets":{"tokens_per_day":null,"tokens_per_month":null,"usd_per_day":2.5,"usd_per_month":null}}`
+	if want := "[" + strings.Replace(limitJSON, "ID", k.ID, 1) + "]"; imposed(k) != want || k.Label != "ci" || k.RateLimitPerMinute != nil || k.AllowedModels != nil {
 		t.Errorf("got  %s (%+v)\nwant %s", imposed(k), k, want)
 	}
 	own := l.key("keys", "update", k.ID, "-u", "alice", "--own", "--usd-per-day", "1", "--tokens-per-day", "7")

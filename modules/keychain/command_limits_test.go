@@ -87,12 +87,12 @@ func TestReport(t *testing.T) {
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: file}, zap.NewNop())
 	service := another(t, db, err)
 	log := usageLog(service)
-	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	log.Add(spending.Record{
-		At: at, UserID: "alice", KeyID: "gk_1", Tier: catalog.High, Provider: "groq", Model: "x", Status: 200, InputTokens: 5, OutputTokens: 6,
+		At: now, UserID: "alice", KeyID: "gk_1", Tier: catalog.High, Provider: "groq", Model: "x", Status: 200, InputTokens: 5, OutputTokens: 6,
 		CostMicroUSD: 7, CostKnown: true, Latency: 1500 * time.Millisecond, FirstToken: time.Second,
 	})
-	log.Add(spending.Record{At: at.Add(24 * time.Hour), UserID: "alice", KeyID: "gk_2", Status: 400, Code: "invalid_value"})
+	log.Add(spending.Record{At: now.Add(24 * time.Hour), UserID: "alice", KeyID: "gk_2", Status: 400, Code: "invalid_value"})
 	if err := log.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}

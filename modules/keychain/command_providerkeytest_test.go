@@ -28,8 +28,8 @@ func TestProviderKeyTest(t *testing.T) { // not parallel: commands set Caddy's d
 		t.Fatal(err)
 	}
 	catalog := "\ttollgate {\n\t\tcatalog {\n\t\t\tprovider openai {\n\t\t\t\tbase_url " + provider.URL + "/v1\n\t\t\t}\n\t\t}\n"
-	with := strings.Replace(string(text), "\ttollgate {\n", catalog, 1)
-	if err := os.WriteFile(l.config, []byte(with), 0o600); err != nil {
+	caddyfile := strings.Replace(string(text), "\ttollgate {\n", catalog, 1)
+	if err := os.WriteFile(l.config, []byte(caddyfile), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	l.run("users", "add", "alice")

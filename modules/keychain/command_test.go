@@ -167,8 +167,8 @@ func TestJSON(t *testing.T) {
 	keyJSON := func(label string, primary bool, limit, mode string, revoked bool) string {
 		return fmt.Sprintf(key, label, primary, map[bool]string{false: "active", true: "revoked"}[revoked], revoked, limit, mode)
 	}
-	remember := func(prefix string, into *string) func(out string) {
-		return func(out string) { *into = regexp.MustCompile(prefix + `_[0-9A-Za-z]{20}`).FindString(out) }
+	remember := func(prefix string, id *string) func(out string) {
+		return func(out string) { *id = regexp.MustCompile(prefix + `_[0-9A-Za-z]{20}`).FindString(out) }
 	}
 	const custom = `{"id":"me_ID","model_entry":"local/qwen","provider":"custom","tier":"low","enabled":%t,"priority":%d,"is_custom":true,"provider_connected":true,"base_url":"http://127.0.0.1:8000/v1","model":"qwen3"}`
 	for _, step := range []struct {
@@ -207,13 +207,13 @@ func TestJSON(t *testing.T) {
 		{"keys create -u bob", `{` + strings.ReplaceAll(keyJSON("primary", true, "null", "override", false), "alice", "bob") + `,"key":"ak-KEY"}`, nil},
 	} {
 		args := strings.Fields(strings.NewReplacer("PKEY", pk, "KEY", gk).Replace(step.args))
-		at := len(args)
+		pos := len(args)
 		for i, a := range args {
 			if a == "--" {
-				at = i
+				pos = i
 			}
 		}
-		args = append(append(append([]string{}, args[:at]...), "--json", "--config", l.config), args[at:]...)
+		args = append(append(append([]string{}, args[:pos]...), "--json", "--config", l.config), args[pos:]...)
 		out, notes, err := execute(t.Context(), l.stdin, args...)
 		if err != nil {
 			t.Fatalf("%s: %v", step.args, err)
@@ -588,15 +588,15 @@ func TestUsage(t *testing.T) {
 	l.run("users", "add", "alice")
 	db, err := store.NewSQLite(store.SQLiteOptions{Path: file}, zap.NewNop())
 	log := usageLog(another(t, db, err))
-	at := time.Date(2026, 3, 1, 10, 20, 0, 0, time.UTC)
+	now := time.Date(2026, 3, 1, 10, 20, 0, 0, time.UTC)
 	log.Add(spending.Record{
-		At: at, RequestID: "req_1", UserID: "alice", KeyID: "gk_1", Surface: "chat_completions", AskedModel: "keychain-high", Tier: catalog.High,
+		At: now, RequestID: "req_1", UserID: "alice", KeyID: "gk_1", Surface: "chat_completions", AskedModel: "keychain-high", Tier: catalog.High,
 		Provider: "groq", Model: "m", ProviderKey: "pk_1", Stream: true, Status: 200, Attempts: 1, InputTokens: 10, CachedTokens: 4, OutputTokens: 5, ReasoningTokens: 2,
 		UsageSource: "exact", CostMicroUSD: 1234, CostKnown: true, Latency: 1500 * time.Millisecond, FirstToken: 250500 * time.Microsecond,
 		ServedAs: []string{"flex"}, ServerTools: map[string]int64{"web_search": 2},
 	})
 	log.Add(spending.Record{
-		At: at, RequestID: "req_2", UserID: "alice", AskedModel: "evil\x1b[31m\tmodel" + strings.Repeat("x", 200), Status: 502, Code: "all_providers_failed",
+		At: now, RequestID: "req_2", UserID: "alice", AskedModel: "evil\x1b[31m\tmodel" + strings.Repeat("x", 200), Status: 502, Code: "all_providers_failed",
 		FailedAttempts: []apierror.Attempt{{Provider: "groq", Model: "m", Status: 500, Code: "x", Message: "y", LatencyMS: 3}},
 	})
 	if err := log.Close(t.Context()); err != nil {

@@ -96,11 +96,11 @@ func TestTokenWithoutConfiguration(t *testing.T) {
 
 // TestTokenWithLocalTokensOff checks the note about a configuration with `local off` everywhere.
 func TestTokenWithLocalTokensOff(t *testing.T) {
-	const off, on = `{"provider":{"provider":"user_jwt","disable_local":true}}`, `{"provider":{"provider":"user_jwt"}}`
+	const strict, lax = `{"provider":{"provider":"user_jwt","disable_local":true}}`, `{"provider":{"provider":"user_jwt"}}`
 	for handlers, want := range map[string]string{
-		off:            "This configuration has `local off`: none of its sites accepts the token.\n",
-		off + "," + on: "The token is valid for alice until TIME.\n",
-		"":             "The token is valid for alice until TIME.\n",
+		strict:             "This configuration has `local off`: none of its sites accepts the token.\n",
+		strict + "," + lax: "The token is valid for alice until TIME.\n",
+		"":                 "The token is valid for alice until TIME.\n",
 	} {
 		t.Chdir(t.TempDir())
 		config := `{"apps":{"tollgate":{"keyring":{"ring":"aes","keys":["` + base64.StdEncoding.EncodeToString(make([]byte, 32)) + `"]}},` +

@@ -53,14 +53,14 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 func TestCore(t *testing.T) {
 	t.Parallel()
 	collector := otlptest.New(t)
-	make := func() *Core {
+	newCore := func() *Core {
 		c := &Core{Endpoint: collector.Endpoint, Insecure: true, Level: "WARN"}
 		if err := c.Provision(caddy.Context{}); err != nil {
 			t.Fatal(err)
 		}
 		return c
 	}
-	first, second := make(), make()
+	first, second := newCore(), newCore()
 	zap.New(first).Info("not this")
 	zap.New(first).Warn("one")
 	if err := first.Cleanup(); err != nil {

@@ -157,18 +157,18 @@ func TestOpensOnlyNeededParts(t *testing.T) {
 		},
 		"of two services": {
 			own, func(a *App) ([]*store.DB, error) {
-				one, err := a.ServiceDatabase("board", schema("board"))
-				two, err2 := a.ServiceDatabase("events", schema("events"))
-				return []*store.DB{one, two}, errors.Join(err, err2)
+				boardDB, err := a.ServiceDatabase("board", schema("board"))
+				eventsDB, err2 := a.ServiceDatabase("events", schema("events"))
+				return []*store.DB{boardDB, eventsDB}, errors.Join(err, err2)
 			},
 			[]string{"data/tollgate.db", "own/board.db"},
 			map[string][]string{"data/tollgate.db": {"events"}, "own/board.db": {"board"}},
 		},
 		"two in one": {
 			`{}`, func(a *App) ([]*store.DB, error) {
-				one, err := a.ServiceDatabase("board", schema("board"))
-				two, err2 := a.ServiceDatabase("events", schema("events"))
-				return []*store.DB{one, two}, errors.Join(err, err2)
+				boardDB, err := a.ServiceDatabase("board", schema("board"))
+				eventsDB, err2 := a.ServiceDatabase("events", schema("events"))
+				return []*store.DB{boardDB, eventsDB}, errors.Join(err, err2)
 			},
 			[]string{"data/tollgate.db"},
 			map[string][]string{"data/tollgate.db": {"board", "events"}},
@@ -205,7 +205,7 @@ func TestOpensOnlyNeededParts(t *testing.T) {
 // same applies to a database that is too old.
 func TestNewerDatabase(t *testing.T) {
 	t.Chdir(t.TempDir())
-	begin := func(s store.Schema) error {
+	start := func(s store.Schema) error {
 		a := provision(t, `{}`)
 		db, err := a.ServiceDatabase("board", s)
 		if err != nil {
@@ -222,18 +222,18 @@ func TestNewerDatabase(t *testing.T) {
 	newer := fstest.MapFS{"00002_more.sql": {Data: []byte("-- +goose Up\nCREATE TABLE more (id BIGINT);\n")}}
 	maps.Copy(newer, schema("board").Migrations.(fstest.MapFS))
 	for _, s := range []store.Schema{schema("board"), {Name: "board", Migrations: newer}} {
-		if err := begin(s); err != nil {
+		if err := start(s); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := begin(schema("board")); !errors.Is(err, store.ErrNewer) {
+	if err := start(schema("board")); !errors.Is(err, store.ErrNewer) {
 		t.Errorf("started: %v", err)
 	}
-	if err := begin(store.Schema{Name: "board", Migrations: newer}); err != nil {
+	if err := start(store.Schema{Name: "board", Migrations: newer}); err != nil {
 		t.Errorf("the newer program again: %v", err)
 	}
 	later := fstest.MapFS{"00003_all.sql": {Data: []byte("-- +goose Up\nCREATE TABLE everything (id BIGINT);\n")}}
-	if err := begin(store.Schema{Name: "board", Migrations: later}); !errors.Is(err, store.ErrTooOld) {
+	if err := start(store.Schema{Name: "board", Migrations: later}); !errors.Is(err, store.ErrTooOld) {
 		t.Errorf("a program without these migrations: %v", err)
 	}
 }
@@ -276,7 +276,7 @@ func TestKeyringFolder(t *testing.T) {
 // is refused.
 func TestAnotherKey(t *testing.T) {
 	t.Chdir(t.TempDir())
-	begin := func() (*App, error) {
+	start := func() (*App, error) {
 		a := provision(t, `{}`)
 		db, err := a.SealedDatabase("board", schema("board"), noSecrets)
 		if err != nil {
@@ -296,7 +296,7 @@ func TestAnotherKey(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	a, err := begin()
+	a, err := start()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +308,7 @@ func TestAnotherKey(t *testing.T) {
 	if err := os.Remove("data/tollgate.key"); err != nil {
 		t.Fatal(err)
 	}
-	a, err = begin()
+	a, err = start()
 	if err == nil || !strings.Contains(err.Error(), "that decrypts them is missing: restore it") {
 		t.Errorf("without the key: %v", err)
 	}
@@ -319,7 +319,7 @@ func TestAnotherKey(t *testing.T) {
 	if err := os.WriteFile("data/tollgate.key", []byte("MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a, err = begin()
+	a, err = start()
 	if !errors.Is(err, sealed.ErrUnfit) {
 		t.Errorf("with another key: %v", err)
 	}
@@ -330,7 +330,7 @@ func TestAnotherKey(t *testing.T) {
 	if err := os.WriteFile("data/tollgate.key", key, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if a, err = begin(); err != nil {
+	if a, err = start(); err != nil {
 		t.Errorf("with the old key: %v", err)
 	}
 	end(a)
@@ -368,8 +368,8 @@ func TestKeys(t *testing.T) {
 	if other, err := a.Keys("other")(); err != nil || slices.Equal(other[0], first[0]) {
 		t.Errorf("another label: %x, %v", other, err)
 	}
-	if again, err := a.Keys("tokens")(); err != nil || !slices.Equal(again[0], first[0]) {
-		t.Errorf("again: %x, %v", again, err)
+	if second, err := a.Keys("tokens")(); err != nil || !slices.Equal(second[0], first[0]) {
+		t.Errorf("again: %x, %v", second, err)
 	}
 	if _, err := ring(); err != nil {
 		t.Error(err)
@@ -387,7 +387,7 @@ func TestReloads(t *testing.T) {
 	t.Chdir(t.TempDir())
 	pool := caddy.NewUsagePool()
 	var ended []string
-	begin := func(config string) (a *App, db *store.DB, value *int) {
+	start := func(config string) (a *App, db *store.DB, value *int) {
 		t.Helper()
 		a = provision(t, config)
 		db, err := a.ServiceDatabase("board", schema("board"))
@@ -407,20 +407,20 @@ func TestReloads(t *testing.T) {
 		ready(t, db)
 		return a, db, value
 	}
-	one, db1, value1 := begin(`{}`)
-	two, db2, value2 := begin(`{"memory":200000000}`)
-	other, db3, value3 := begin(`{"database":{"engine":"sqlite","path":"other.db"}}`)
+	first, db1, value1 := start(`{}`)
+	second, db2, value2 := start(`{"memory":200000000}`)
+	other, db3, value3 := start(`{"database":{"engine":"sqlite","path":"other.db"}}`)
 	if db1 != db2 || value1 != value2 || db1 == db3 || value1 == value3 {
 		t.Error("values are shared that differ, or are not shared although they are equal")
 	}
-	if one.MemoryBudget() != other.MemoryBudget() {
+	if first.MemoryBudget() != other.MemoryBudget() {
 		t.Error("memory is counted twice")
 	}
-	if err := one.release(); err != nil || len(ended) > 0 || db2.Ready() != nil {
+	if err := first.release(); err != nil || len(ended) > 0 || db2.Ready() != nil {
 		t.Errorf("the first configuration has closed values that the second uses: %v, %v, %v", err, ended, db2.Ready())
 	}
-	done := two.Acquire()
-	if err := two.Cleanup(); err != nil || len(ended) > 0 || db2.Ready() != nil {
+	done := second.Acquire()
+	if err := second.Cleanup(); err != nil || len(ended) > 0 || db2.Ready() != nil {
 		t.Errorf("a request has lost its database: %v, %v, %v", err, ended, db2.Ready())
 	}
 	done()
@@ -445,7 +445,7 @@ func TestProvisionedOnlyReleases(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := provision(t, `{}`)
-	if again, err := b.ServiceDatabase("board", schema("board")); err != nil || again == db {
+	if other, err := b.ServiceDatabase("board", schema("board")); err != nil || other == db {
 		t.Errorf("the database is still open (%v)", err)
 	}
 	if found := files(t); found != nil {

@@ -25,12 +25,12 @@ func TestBrand(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	made, err := (&Brand{Name: "{env.TOLLGATE_TEST_NAME}", Logo: "logo.svg", Accent: "#0b6159", AccentDark: "#7fd", Footer: "Imprint", CSS: "more.css"}).load()
-	if err != nil || made.Name != "Example" || !strings.Contains(string(made.Logo), "<svg") || made.Accent != "#0b6159" || made.AccentDark != "#7fd" || made.Footer != "Imprint" || string(made.CSS) != "h1 { color: red }" {
-		t.Errorf("the brand is %+v, %v", made, err)
+	brand, err := (&Brand{Name: "{env.TOLLGATE_TEST_NAME}", Logo: "logo.svg", Accent: "#0b6159", AccentDark: "#7fd", Footer: "Imprint", CSS: "more.css"}).load()
+	if err != nil || brand.Name != "Example" || !strings.Contains(string(brand.Logo), "<svg") || brand.Accent != "#0b6159" || brand.AccentDark != "#7fd" || brand.Footer != "Imprint" || string(brand.CSS) != "h1 { color: red }" {
+		t.Errorf("the brand is %+v, %v", brand, err)
 	}
-	if made, err := (*Brand)(nil).load(); made != nil || err != nil {
-		t.Errorf("no brand is %v, %v", made, err)
+	if brand, err := (*Brand)(nil).load(); brand != nil || err != nil {
+		t.Errorf("no brand is %v, %v", brand, err)
 	}
 	if _, err := (&Brand{Logo: "logo.png"}).load(); err != nil {
 		t.Error(err)

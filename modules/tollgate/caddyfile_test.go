@@ -83,12 +83,12 @@ func TestUnmarshalCaddyfile(t *testing.T) {
 func TestOption(t *testing.T) { // not parallel: see app_test.go
 	t.Chdir(t.TempDir())
 	a := provision(t, `{"first_run":{"url":"https://x"}}`)
-	one, err := a.Option("first_run")
-	if f, ok := one.(*firstRun); err != nil || !ok || f.URL != "https://x" {
-		t.Fatalf("%v, %v", one, err)
+	first, err := a.Option("first_run")
+	if f, ok := first.(*firstRun); err != nil || !ok || f.URL != "https://x" {
+		t.Fatalf("%v, %v", first, err)
 	}
-	if two, err := a.Option("first_run"); err != nil || two != one {
-		t.Errorf("it was loaded again: %v, %v", two, err)
+	if second, err := a.Option("first_run"); err != nil || second != first {
+		t.Errorf("it was loaded again: %v, %v", second, err)
 	}
 	if none, err := a.Option("catalog"); err != nil || none != nil {
 		t.Errorf("%v, %v", none, err)

@@ -114,13 +114,13 @@ func found(t *testing.T, text string) *App {
 }
 
 // asked returns a request for a URL from a client address.
-func asked(url, from string) *http.Request {
+func asked(url, clientIP string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, url, http.NoBody)
-	r.RemoteAddr = from + ":1234"
+	r.RemoteAddr = clientIP + ":1234"
 	if r.URL.Scheme == "https" {
 		r.TLS = new(tls.ConnectionState)
 	}
-	return r.WithContext(context.WithValue(r.Context(), caddyhttp.VarsCtxKey, map[string]any{caddyhttp.ClientIPVarKey: from}))
+	return r.WithContext(context.WithValue(r.Context(), caddyhttp.VarsCtxKey, map[string]any{caddyhttp.ClientIPVarKey: clientIP}))
 }
 
 // TestServices checks where services are found, and to which of their addresses a visitor is directed.

@@ -24,12 +24,12 @@ func names(config gjson.Result) (found []string) {
 	var walk func(routes gjson.Result, path string)
 	walk = func(routes gjson.Result, path string) {
 		for _, route := range routes.Array() {
-			at := path + route.Get("match.0.path.0").String()
+			fullPath := path + route.Get("match.0.path.0").String()
 			for _, handler := range route.Get("handle").Array() {
 				if name := handler.Get("name"); name.Exists() {
-					found = append(found, name.String()+at)
+					found = append(found, name.String()+fullPath)
 				}
-				walk(handler.Get("routes"), at)
+				walk(handler.Get("routes"), fullPath)
 			}
 		}
 	}

@@ -168,16 +168,16 @@ func TestTranslateAfterRequestEnds(t *testing.T) {
 	for range 100 {
 		tr := &translation{handler: h, Offer: body.Offer{Request: request(text), Format: messages.Format{}}, client: httptest.NewRecorder()}
 		tr.release()
-		made := tr.convert()
-		if made.err != nil {
-			t.Fatal(made.err)
+		result := tr.convert()
+		if result.err != nil {
+			t.Fatal(result.err)
 		}
 		_, lease, err := body.Read(httptest.NewRecorder(), request(strings.Repeat("x", len(text))), nil, "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if string(made.request.Body) != text {
-			t.Fatalf("the body belongs to another request: %.40s", made.request.Body)
+		if string(result.request.Body) != text {
+			t.Fatalf("the body belongs to another request: %.40s", result.request.Body)
 		}
 		lease.Give()
 	}

@@ -18,9 +18,9 @@ func TestTranslateUnknownMembers(t *testing.T) {
 		`"fallbacks":["evil"]`, `"api_base":"evil"`, `"Messages":[{"role":"user","content":"evil"}]`, `"Tools":[{"type":"evil"}]`,
 	} {
 		for path, body := range map[string]string{"/v1/messages": hello + "," + member + "}", "/v1/responses": `{` + member + `,"model":"m","input":"Hi","max_output_tokens":10}`} {
-			var sent []byte
+			var reqBody []byte
 			w, err := send(t, "translate messages responses {\nmodel mine\n}", path, body, func(w http.ResponseWriter, r *http.Request) error {
-				sent, _ = io.ReadAll(r.Body)
+				reqBody, _ = io.ReadAll(r.Body)
 				_, err := io.WriteString(w, `{"choices":[{"message":{"content":"Hi"},"finish_reason":"stop"}]}`)
 				return err
 			})
@@ -30,8 +30,8 @@ func TestTranslateUnknownMembers(t *testing.T) {
 				MaxTokens int    `json:"max_tokens"`
 				N         int    `json:"n"`
 			}
-			if json.Unmarshal(sent, &got) != nil || err != nil || got.Model != "mine" || got.Stream || got.MaxTokens != 10 || got.N != 0 || strings.Contains(string(sent), "evil") {
-				t.Errorf("%s: error %v, the server got %s", body, err, sent)
+			if json.Unmarshal(reqBody, &got) != nil || err != nil || got.Model != "mine" || got.Stream || got.MaxTokens != 10 || got.N != 0 || strings.Contains(string(reqBody), "evil") {
+				t.Errorf("%s: error %v, the server got %s", body, err, reqBody)
 			}
 			if w.Header().Get("X-Gateway-Dropped-Params") == "" {
 				t.Errorf("%s: the dropped members are not reported", body)

@@ -377,9 +377,9 @@ func TestRecent(t *testing.T) {
 		if n, err := a.Reserved(t.Context()); err != nil || n != 2 {
 			t.Errorf("%d reserved, error %v", n, err)
 		}
-		ids := func(before string, most int) (all string) {
+		ids := func(before string, limit int) (all string) {
 			t.Helper()
-			list, err := a.Recent(t.Context(), before, most)
+			list, err := a.Recent(t.Context(), before, limit)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -394,14 +394,14 @@ func TestFullQueue(t *testing.T) {
 	all.Wait()
 }
 
-// TestRepeatedRequestsAreBounded checks that repeated requests take nothing from the rate, and that no more of them may
-// wait than questions.
+// TestRepeatedRequestsAreBounded checks that repeated requests take nothing from the rate limit, and that no more of
+// them can wait than questions can.
 func TestRepeatedRequestsAreBounded(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, answertest.SQLite(t), func(o *api.Options) { o.Running, o.Queued = 1, 1 })
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
-	again := func(ctx context.Context) int {
+	repeat := func(ctx context.Context) int {
 		return r.doIn(ctx, "POST", "/v1/answer", asks("hang"), "Idempotency-Key", "k").Code
 	}
 	if w := r.do("POST", "/v1/answer", asks("hang"), "Idempotency-Key", "k", "Prefer", "respond-async"); w.Code != 202 {
@@ -411,7 +411,7 @@ func TestRepeatedRequestsAreBounded(t *testing.T) {
 	var refused atomic.Int32
 	for range 3 {
 		all.Go(func() {
-			if again(ctx) == 503 {
+			if repeat(ctx) == 503 {
 				refused.Add(1)
 				end() // the others wait
 			}

@@ -78,8 +78,8 @@ func TestEvidence(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := "/v1/answers/" + answer.Result.ID
-		if again := r.do(http.MethodGet, path, ""); strings.Contains(again.Body.String(), "claims") || again.Code != http.StatusOK {
-			t.Errorf("%d %s", again.Code, again.Body)
+		if stored := r.do(http.MethodGet, path, ""); strings.Contains(stored.Body.String(), "claims") || stored.Code != http.StatusOK {
+			t.Errorf("%d %s", stored.Code, stored.Body)
 		}
 		e := result[evidence](t, r, http.MethodGet, path+"/evidence", "")
 		if e.ID != answer.Result.ID || len(e.Claims) != 2 || e.Claims[0].Text != "Revenue was $5 million." || len(e.Passages) != 1 || e.Gone != 1 {

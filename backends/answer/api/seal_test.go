@@ -36,26 +36,26 @@ func TestReencrypt(t *testing.T) {
 			ids = append(ids, gjson.Get(r.do("POST", "/v1/answer", asks("What was revenue?")).Body.String(), "result.id").Str)
 		}
 		r.do("POST", "/v1/answer", asks("reason ServiceUnavailable")) // nothing is stored of it
-		var stored, both int
+		var stored, sealedCount int
 		if err := k.Read(t.Context(), func(c kernel.Conn) error {
 			if err := c.Row("SELECT count(*) FROM answer_answers").Scan(&stored); err != nil {
 				return err
 			}
-			return c.Row("SELECT count(*) FROM answer_answers WHERE body LIKE 'sealed:%' AND trace LIKE 'sealed:%' AND body NOT LIKE '%evenue%' AND trace NOT LIKE '%evenue%'").Scan(&both)
-		}); err != nil || stored != 4 || both != 3 {
-			t.Fatalf("%d stored, %d sealed, error %v", stored, both, err)
+			return c.Row("SELECT count(*) FROM answer_answers WHERE body LIKE 'sealed:%' AND trace LIKE 'sealed:%' AND body NOT LIKE '%evenue%' AND trace NOT LIKE '%evenue%'").Scan(&sealedCount)
+		}); err != nil || stored != 4 || sealedCount != 3 {
+			t.Fatalf("%d stored, %d sealed, error %v", stored, sealedCount, err)
 		}
-		again := func(resealed, unreadable int) {
+		reseal := func(resealed, unreadable int) {
 			t.Helper()
 			want := sealed.Result{Checked: 6, Total: 6, Resealed: resealed, Unreadable: unreadable}
 			if result, err := api.Sealed.Reseal(t.Context(), k.DB, ring, zap.NewNop(), nil); err != nil || result != want {
 				t.Errorf("%+v, error %v, want %+v", result, err, want)
 			}
 		}
-		again(0, 0)
+		reseal(0, 0)
 		use(key('b'), key('a'))
-		again(6, 0)
-		again(0, 0)
+		reseal(6, 0)
+		reseal(0, 0)
 		use(key('b'))
 		for _, id := range ids {
 			if w := r.do("GET", "/v1/answers/"+id, ""); w.Code != 200 || gjson.Get(w.Body.String(), "result.answer").Str == "" {
@@ -65,7 +65,7 @@ func TestReencrypt(t *testing.T) {
 				t.Errorf("%+v %v", trace, err)
 			}
 		}
-		// What was sealed for one answer opens as no other.
+		// A text that was sealed for one answer cannot be opened as that of another one.
 		if err := k.Write(t.Context(), func(c kernel.Conn) error {
 			_, err := c.Exec("UPDATE answer_answers SET body = (SELECT body FROM answer_answers WHERE id = ?) WHERE id = ?", ids[0], ids[1])
 			return err
@@ -76,6 +76,6 @@ func TestReencrypt(t *testing.T) {
 			t.Errorf("%d %s", w.Code, w.Body)
 		}
 		use(key('c'))
-		again(0, 6)
+		reseal(0, 6)
 	})
 }

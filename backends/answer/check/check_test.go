@@ -73,17 +73,17 @@ func TestJudgeFences(t *testing.T) {
 		Question: &question.Question{Text: "q " + breaking}, Passages: []kernel.Passage{{Text: breaking}},
 		Computed: []*formula.Value{{Label: breaking, Formula: breaking}},
 	})
-	asked := ""
+	prompt := ""
 	model := models.Scripted(func(r models.Request) (string, error) {
-		asked = strings.ToLower(strings.ReplaceAll(r.Messages[1].Content, " ", ""))
+		prompt = strings.ToLower(strings.ReplaceAll(r.Messages[1].Content, " ", ""))
 		return `{"grounded":1,"responsive":1}`, nil
 	})
 	if _, _, err := c.Judge(t.Context(), model, draft.Draft{Sentences: []draft.Sentence{{Text: breaking, Marks: []int{0}}}}); err != nil {
 		t.Fatal(err)
 	}
 	for _, tag := range []string{"<passage", "</passage", "<answer", "</answer"} {
-		if n := strings.Count(asked, tag); n != 1 {
-			t.Errorf("%s is there %d times: %s", tag, n, asked)
+		if n := strings.Count(prompt, tag); n != 1 {
+			t.Errorf("%s is there %d times: %s", tag, n, prompt)
 		}
 	}
 }

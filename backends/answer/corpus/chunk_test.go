@@ -24,14 +24,14 @@ func TestChunks(t *testing.T) {
 	list := chunks(pages)
 	parts := 0
 	for _, c := range list {
-		most := chunkFull + chunkOverlap
+		limit := chunkFull + chunkOverlap
 		if len(c.tables) > 0 {
-			most = tableFull
+			limit = tableFull
 			if parts++; c.page != 2 || !strings.Contains(c.text, "in millions") || !strings.Contains(c.text, "| Country | 2019 | 2018 |") || c.tables[0].Units.Scale != 1e6 {
 				t.Errorf("a part of the table on page %d: %.100s", c.page, c.text)
 			}
 		}
-		if c.tokens > most || !strings.HasPrefix(c.section, "Item 7. Discussion > Results") {
+		if c.tokens > limit || !strings.HasPrefix(c.section, "Item 7. Discussion > Results") {
 			t.Errorf("%d tokens in %q", c.tokens, c.section)
 		}
 	}

@@ -181,9 +181,9 @@ func TestIngest(t *testing.T) {
 		if n := count(t, k, "SELECT count(*) FROM answer_aliases"); n != 4 {
 			t.Errorf("%d aliases", n)
 		}
-		again, err := c.Ingest(t.Context(), folder, o)
-		if err != nil || again.Added != 0 || again.Skipped != 4 {
-			t.Errorf("%+v, %v", again, err)
+		second, err := c.Ingest(t.Context(), folder, o)
+		if err != nil || second.Added != 0 || second.Skipped != 4 {
+			t.Errorf("%+v, %v", second, err)
 		}
 		if _, err := c.Ingest(t.Context(), filepath.Join(folder, "b/picture.png"), o); err == nil {
 			t.Error("a picture is read")

@@ -57,43 +57,43 @@ func TestEmbedRefused(t *testing.T) {
 			}
 		}
 		e := &strict{atOnce: 16, longest: 400, dimensions: 3, never: "unspeakable", t: t}
-		if made, err := c.Embed(t.Context(), e, nil); err != nil || made != 39 {
-			t.Errorf("%d made, %v", made, err)
+		if vectors, err := c.Embed(t.Context(), e, nil); err != nil || vectors != 39 {
+			t.Errorf("%d made, %v", vectors, err)
 		}
 		if n := count(t, k, "SELECT count(*) FROM answer_dense WHERE length(vector) = 3"); n != 39 {
 			t.Errorf("got %d stored vectors, want 39", n)
 		}
 		// An embedder that refuses all texts gets only a few requests.
 		e.atOnce = 0
-		put := func(from, to int) {
-			for i := from; i < to; i++ {
+		put := func(start, end int) {
+			for i := start; i < end; i++ {
 				if _, err := c.Put(t.Context(), fileformat.Source{Title: "Valves", URL: fmt.Sprintf("corpus:%d", i), Pages: []fileformat.Page{{Text: fmt.Sprintf("Number %d sells valves.", i)}}}); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
 		put(40, 60)
-		if made, err := c.Embed(t.Context(), e, nil); !errors.Is(err, kernel.ErrTexts) || made != 0 {
-			t.Errorf("%d made, %v", made, err)
+		if vectors, err := c.Embed(t.Context(), e, nil); !errors.Is(err, kernel.ErrTexts) || vectors != 0 {
+			t.Errorf("%d made, %v", vectors, err)
 		}
 		// The model behind the name is replaced by another one, so that all vectors are made again.
 		*e = strict{atOnce: 1, longest: 4000, dimensions: 4, t: t}
 		k.Clock.Move(time.Hour)
 		calls := 0
-		made, err := c.Embed(t.Context(), e, func(kernel.Conn, int) error {
+		vectors, err := c.Embed(t.Context(), e, func(kernel.Conn, int) error {
 			calls++
 			return nil
 		})
-		if err != nil || made != 60 || calls < 4 {
-			t.Errorf("got %d vectors, %d calls of progress, error %v; want 60 vectors and at least 4 calls", made, calls, err)
+		if err != nil || vectors != 60 || calls < 4 {
+			t.Errorf("got %d vectors, %d calls of progress, error %v; want 60 vectors and at least 4 calls", vectors, calls, err)
 		}
 		if n := count(t, k, "SELECT count(*) FROM answer_dense WHERE length(vector) = 4"); n != 60 {
 			t.Errorf("%d vectors", n)
 		}
 		put(60, 61)
 		lost := errors.New("lost")
-		if made, err := c.Embed(t.Context(), e, func(kernel.Conn, int) error { return lost }); !errors.Is(err, lost) || made != 0 {
-			t.Errorf("%d made, %v", made, err)
+		if vectors, err := c.Embed(t.Context(), e, func(kernel.Conn, int) error { return lost }); !errors.Is(err, lost) || vectors != 0 {
+			t.Errorf("%d made, %v", vectors, err)
 		}
 	})
 }

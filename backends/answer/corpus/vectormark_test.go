@@ -59,12 +59,12 @@ func TestSwappedModel(t *testing.T) {
 		e := &swapped{model: "a"}
 		embed := func(want int, fault error) {
 			t.Helper()
-			if made, err := c.Embed(t.Context(), e, nil); made != want || !errors.Is(err, fault) {
-				t.Fatalf("got %d vectors, error %v; want %d, %v", made, err, want, fault)
+			if got, err := c.Embed(t.Context(), e, nil); got != want || !errors.Is(err, fault) {
+				t.Fatalf("got %d vectors, error %v; want %d, %v", got, err, want, fault)
 			}
 		}
-		// near returns the similarity of a question and the passage that it repeats; 0: nothing is compared.
-		near := func(fault error) (nearest float64) {
+		// similarityOf returns the similarity of a question and the passage that it repeats, or 0 if nothing is compared.
+		similarityOf := func(fault error) (nearest float64) {
 			t.Helper()
 			vector, fingerprint, err := c.QueryVector(t.Context(), e, "Number 7 sells pumps.")
 			if !errors.Is(err, fault) {
@@ -90,43 +90,43 @@ func TestSwappedModel(t *testing.T) {
 			return nearest
 		}
 
-		if near(nil) != 0 || e.asked != 0 {
+		if similarityOf(nil) != 0 || e.asked != 0 {
 			t.Error("QueryVector sends a request although the passages have no vectors")
 		}
 		embed(passages, nil)
-		if n := near(nil); n < 0.99 {
+		if n := similarityOf(nil); n < 0.99 {
 			t.Errorf("near %f", n)
 		}
 
 		// For another provider of the same model no vectors are made again.
 		e.noise = 0.01
 		embed(0, nil)
-		if n := near(nil); n < 0.99 || c.Doubts() != 0 {
+		if n := similarityOf(nil); n < 0.99 || c.Doubts() != 0 {
 			t.Errorf("near %f", n)
 		}
 
-		// For another model they are, but not as long as two models may be taking turns.
+		// For another model vectors are made again, but not as long as two models may be taking turns.
 		*e = swapped{model: "b"}
-		if n := near(corpus.ErrOtherModel); n != 0 || c.Doubts() != 1 {
+		if n := similarityOf(corpus.ErrOtherModel); n != 0 || c.Doubts() != 1 {
 			t.Errorf("near %f, %d doubts", n, c.Doubts())
 		}
 		embed(0, corpus.ErrOtherModel)
 		k.Clock.Move(time.Hour)
 		embed(passages, nil)
-		if n := near(nil); n < 0.99 {
+		if n := similarityOf(nil); n < 0.99 {
 			t.Errorf("near %f", n)
 		}
 
 		// If the model changes while vectors are made, vectors of both models are not mixed.
 		k.Clock.Move(time.Hour)
 		*e = swapped{model: "c", after: 4}
-		if made, err := c.Embed(t.Context(), e, nil); !errors.Is(err, corpus.ErrOtherModel) || made == 0 || made == passages {
-			t.Fatal(made, err)
+		if got, err := c.Embed(t.Context(), e, nil); !errors.Is(err, corpus.ErrOtherModel) || got == 0 || got == passages {
+			t.Fatal(got, err)
 		}
-		near(corpus.ErrOtherModel)
+		similarityOf(corpus.ErrOtherModel)
 		k.Clock.Move(time.Hour)
 		embed(passages, nil)
-		if n := near(nil); n < 0.99 {
+		if n := similarityOf(nil); n < 0.99 {
 			t.Errorf("near %f", n)
 		}
 
@@ -142,7 +142,7 @@ func TestSwappedModel(t *testing.T) {
 			}
 		}
 		forgetFingerprint()
-		if near(nil) != 0 {
+		if similarityOf(nil) != 0 {
 			t.Error("vectors of an unknown model are compared")
 		}
 		embed(0, nil)

@@ -38,10 +38,10 @@ func TestPromptFences(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add("A. B [p1]. [p2](x) 1.2 Inc. [", 2)
 	f.Fuzz(func(t *testing.T, s string, n int) {
-		for _, one := range Parse(s, n%100).Sentences {
-			for _, m := range one.Marks {
+		for _, sentence := range Parse(s, n%100).Sentences {
+			for _, m := range sentence.Marks {
 				if m < -1 || m >= n%100 && m != -1 {
-					t.Fatalf("%+v", one)
+					t.Fatalf("%+v", sentence)
 				}
 			}
 		}

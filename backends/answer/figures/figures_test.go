@@ -213,9 +213,9 @@ func FuzzFind(f *testing.F) {
 				continue
 			}
 			printed := Print(m.Figure)
-			again := Find(printed)
-			if len(again) != 1 || math.Abs(again[0].Value-m.Value) > again[0].Step/2+1e-6*math.Abs(m.Value) {
-				t.Fatalf("%q is printed %q and read %+v", m.Text, printed, again)
+			figures := Find(printed)
+			if len(figures) != 1 || math.Abs(figures[0].Value-m.Value) > figures[0].Step/2+1e-6*math.Abs(m.Value) {
+				t.Fatalf("%q is printed %q and read %+v", m.Text, printed, figures)
 			}
 		}
 		_, _ = Cell(s, Caption(s))

@@ -144,19 +144,19 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestIrrelevant checks that a measure of what an issuer never states is called irrelevant.
+// TestIrrelevant checks that a measure made of figures that an issuer never states is called irrelevant.
 func TestIrrelevant(t *testing.T) {
 	t.Parallel()
 	facts := make([]kernel.Fact, 0, 2)
 	for _, metric := range []string{"revenue", "net_income"} {
 		facts = append(facts, kernel.Fact{Metric: metric, Period: kernel.Period{Year: 2022, Months: 12, End: "2022-12-31"}, Figure: kernel.Figure{Value: 5e9, Step: 1e6, Unit: kernel.Money}, Sure: 98, Passage: 1})
 	}
-	const asked = "Are gross margins historically consistent? If gross margins are not a relevant metric for such a company, then please state that."
-	a, _ := calculation(asked).Answer(NewBook(facts))
+	const query = "Are gross margins historically consistent? If gross margins are not a relevant metric for such a company, then please state that."
+	a, _ := calculation(query).Answer(NewBook(facts))
 	if want := "gross margin is not a relevant metric, since the statements report no cost of revenue (such as that for FY2022)"; a == nil || a.Text != want || len(a.Used) != 1 {
 		t.Errorf("%+v", a)
 	}
-	if a, _ := calculation(asked).Answer(book()); a == nil || a.Verdict != "Yes" {
+	if a, _ := calculation(query).Answer(book()); a == nil || a.Verdict != "Yes" {
 		t.Errorf("%+v", a)
 	}
 }
@@ -180,9 +180,9 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		if a, _ := q.Answer(b); a != nil {
-			for _, one := range a.Figures {
-				if math.IsNaN(one.Value) || math.IsInf(one.Value, 0) {
-					t.Errorf("%q is %v", s, one.Value)
+			for _, figure := range a.Figures {
+				if math.IsNaN(figure.Value) || math.IsInf(figure.Value, 0) {
+					t.Errorf("%q is %v", s, figure.Value)
 				}
 			}
 		}

@@ -59,9 +59,9 @@ func (r *room) has(url string, want bool) {
 	}
 }
 
-func (r *room) write(path, text string, at int64) {
+func (r *room) write(path, text string, modTime int64) {
 	r.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, time.Time{}, time.Unix(at, 0))); err != nil {
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600), os.Chtimes(path, time.Time{}, time.Unix(modTime, 0))); err != nil {
 		r.Fatal(err)
 	}
 }
@@ -96,13 +96,13 @@ func TestFolder(t *testing.T) {
 		r.has("corpus:a.md", true)
 		r.has("corpus:below/b.txt", true)
 
-		// Another process does not read it again.
+		// Another process does not read the files again.
 		f = &intake.Folder{Options: r.options(), Path: dir}
 		r.round(f, 0)
 		r.round(f, 0)
 		r.counted(nil)
 
-		// It changes, and so does what stands beside it.
+		// The file a.md changes, and so does the metadata file beside b.txt.
 		r.write(in("a.md"), "# First\n\nRevenue was $7 million.", 3)
 		r.write(in("below/b.txt.meta.json"), `{"url":"https://b.example/b"}`, 3)
 		r.round(f, 0)
@@ -112,18 +112,18 @@ func TestFolder(t *testing.T) {
 		r.has("corpus:below/b.txt", false)
 
 		// A refused file is logged once, and again after it has changed.
-		for at := range 2 {
-			r.write(in("bad.json"), "{", int64(at))
+		for i := range 2 {
+			r.write(in("bad.json"), "{", int64(i))
 			r.round(f, 0)
 			r.round(f, 1)
 			r.round(f, 0)
 			r.counted(map[string]int{"refused": 1})
-			if n := r.logs.FilterMessage("document not ingested").FilterField(zap.String("file", "bad.json")).Len(); n != at+1 {
-				t.Errorf("the refusal was logged %d times, want %d", n, at+1)
+			if n := r.logs.FilterMessage("document not ingested").FilterField(zap.String("file", "bad.json")).Len(); n != i+1 {
+				t.Errorf("the refusal was logged %d times, want %d", n, i+1)
 			}
 		}
 
-		// What is gone stays.
+		// The document of a file that is removed stays.
 		if err := os.Remove(in("a.md")); err != nil {
 			t.Fatal(err)
 		}

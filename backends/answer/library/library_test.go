@@ -49,8 +49,8 @@ func TestLibrary(t *testing.T) {
 		} {
 			list, err := l.Companies(t.Context(), test.containing, test.after, test.limit)
 			got := make([]string, 0, len(list))
-			for _, one := range list {
-				got = append(got, fmt.Sprint(one.Name, " ", one.Years))
+			for _, company := range list {
+				got = append(got, fmt.Sprint(company.Name, " ", company.Years))
 			}
 			if err != nil || strings.Join(got, ", ") != test.want {
 				t.Errorf("%q after %q: %q, %v", test.containing, test.after, got, err)

@@ -56,7 +56,7 @@ func TestVocabulary(t *testing.T) {
 		}
 		for _, name := range e.names {
 			stems := stemsOf(name)
-			if other, taken := names[stems]; taken && other != e.Key {
+			if other, found := names[stems]; found && other != e.Key {
 				t.Errorf("%q is of %s and of %s", name, other, e.Key)
 			}
 			names[stems] = e.Key

@@ -58,9 +58,9 @@ func TestChat(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	gone, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Complete(gone, Request{}); !errors.Is(err, context.Canceled) {
+	if _, err := c.Complete(ctx, Request{}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 }

@@ -143,7 +143,7 @@ func TestInventedSubqueries(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var mu sync.Mutex
-			asked := make(map[string]bool)
+			questions := make(map[string]bool)
 			model := models.Scripted(func(r models.Request) (string, error) {
 				if r.Name == "plan" {
 					return `{"subqueries":[` + c.parts + `]}`, nil
@@ -151,15 +151,15 @@ func TestInventedSubqueries(t *testing.T) {
 				mu.Lock()
 				defer mu.Unlock()
 				_, question, _ := strings.Cut(r.Messages[len(r.Messages)-1].Content, "\nQuestion: ")
-				asked[question] = true
+				questions[question] = true
 				return "NOT FOUND", nil
 			})
 			o, trace := asks(t, model, pipeline.Options{}).Ask(t.Context(), pipeline.Request{Text: "How did costs and customers of Fenwick Industries develop in fiscal 2025, and overall?"}, nil)
 			if !slices.ContainsFunc(trace.Calls, func(c pipeline.Call) bool { return c.Step == "plan" }) {
 				t.Fatalf("no plan was made: %q %+v", o.Reason, trace)
 			}
-			if divided := len(asked) > 1; divided != c.asked {
-				t.Errorf("asked %v", asked)
+			if divided := len(questions) > 1; divided != c.asked {
+				t.Errorf("asked %v", questions)
 			}
 		})
 	}
@@ -176,19 +176,19 @@ func TestBadModels(t *testing.T) {
 	if o.Reason != pipeline.Timeout || o.Answer != "" {
 		t.Errorf("hangs: %q %s", o.Reason, o.Answer)
 	}
-	gone := modelFunc(func(context.Context, models.Request) (models.Response, error) {
+	unavailable := modelFunc(func(context.Context, models.Request) (models.Response, error) {
 		return models.Response{}, errors.Join(models.ErrUnavailable, errors.New("no key"))
 	})
-	if o, _ = asks(t, gone, pipeline.Options{}).Ask(t.Context(), pipeline.Request{Text: asked}, nil); o.Reason != pipeline.ServiceUnavailable {
+	if o, _ = asks(t, unavailable, pipeline.Options{}).Ask(t.Context(), pipeline.Request{Text: asked}, nil); o.Reason != pipeline.ServiceUnavailable {
 		t.Errorf("gone: %q %s", o.Reason, o.Answer)
 	}
 	unjudged := modelFunc(func(ctx context.Context, r models.Request) (models.Response, error) {
 		if r.Name == "judge" {
-			return gone(ctx, r)
+			return unavailable(ctx, r)
 		}
 		return models.Response{Text: "Fenwick Industries had a lot of revenue of $412.5 million in fiscal 2025 [p1]."}, nil
 	})
-	for name, model := range map[string]models.Model{"gone": gone, "unjudged": unjudged} {
+	for name, model := range map[string]models.Model{"gone": unavailable, "unjudged": unjudged} {
 		o, trace := asks(t, model, pipeline.Options{ExtractWhenDown: true}).Ask(t.Context(), pipeline.Request{Text: asked}, nil)
 		if o.Reason != pipeline.Answered || !o.Extracted || !strings.Contains(o.Answer, "$412.5 million") || strings.Contains(o.Answer, "a lot") || len(trace.Problems) == 0 || !strings.Contains(trace.Problems[0], "no key") {
 			t.Errorf("%s, extracted: %q %s %+v", name, o.Reason, o.Answer, trace)
@@ -216,8 +216,8 @@ func TestSameAnswerInOtherWords(t *testing.T) {
 		asked, "How much revenue did Fenwick Industries report in FY2025?", "fenwick industries revenue 2025", "What was Fenwik Industries' total revenue for fiscal year 2025?",
 	} {
 		o, _ := p.Ask(t.Context(), pipeline.Request{Text: query}, nil)
-		again, _ := p.Ask(t.Context(), pipeline.Request{Text: query}, nil)
-		if o.Reason != pipeline.Answered || !strings.Contains(o.Answer, "412.5") || strings.Contains(o.Answer, "999") || o.Answer != again.Answer {
+		second, _ := p.Ask(t.Context(), pipeline.Request{Text: query}, nil)
+		if o.Reason != pipeline.Answered || !strings.Contains(o.Answer, "412.5") || strings.Contains(o.Answer, "999") || o.Answer != second.Answer {
 			t.Errorf("%s: %q %s", query, o.Reason, o.Answer)
 		}
 	}

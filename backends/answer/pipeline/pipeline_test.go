@@ -197,9 +197,9 @@ func TestDeadline(t *testing.T) {
 	if o := ask(t, p, "What was Wexlermere's net sales in 2019?"); o.Reason != pipeline.Timeout {
 		t.Errorf("%+v", o)
 	}
-	gone, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if o, _ := pipelineOf(t, nil, pipeline.Options{}).Ask(gone, pipeline.Request{Text: "What was Wexlermere's net sales in 2019?"}, nil); o.Reason != pipeline.Canceled {
+	if o, _ := pipelineOf(t, nil, pipeline.Options{}).Ask(ctx, pipeline.Request{Text: "What was Wexlermere's net sales in 2019?"}, nil); o.Reason != pipeline.Canceled {
 		t.Errorf("%+v", o)
 	}
 	broken := models.Scripted(func(models.Request) (string, error) { return "", errors.Join(models.ErrUnavailable) })
@@ -215,8 +215,8 @@ type patient struct {
 }
 
 func (p patient) read(ctx context.Context) {
-	if until, ok := ctx.Deadline(); ok {
-		*p.least = min(*p.least, time.Until(until))
+	if end, ok := ctx.Deadline(); ok {
+		*p.least = min(*p.least, time.Until(end))
 	}
 }
 
@@ -228,19 +228,19 @@ func (p patient) Search(ctx context.Context, q retrieve.Query) (retrieve.Result,
 	return p.Searcher.Search(ctx, q)
 }
 
-// TestCorpusHasUntilTheDeadline checks that on a busy machine a search of the corpus may take until the
-// deadline and not only the limit of a stage.
+// TestCorpusHasUntilTheDeadline checks that on a busy machine a search of the corpus is limited by the deadline and not
+// by the limit of a stage.
 func TestCorpusHasUntilTheDeadline(t *testing.T) {
 	t.Parallel()
 	c := corpusOf(t)
-	least := time.Hour
-	slow := patient{retrieve.New(c, retrieve.Options{}), &least}
+	remaining := time.Hour
+	slow := patient{retrieve.New(c, retrieve.Options{}), &remaining}
 	p := pipeline.New(slow, func(ctx context.Context) (map[int64]kernel.Issuer, *metrics.Directory, error) {
 		slow.read(ctx)
 		return c.Issuers(ctx)
 	}, nil, time.Now, pipeline.Options{Deadline: 30 * time.Minute})
-	if o := ask(t, p, "What was Wexlermere's net sales in 2019?"); o.Reason != pipeline.Answered || least < 20*time.Minute {
-		t.Errorf("%v: %+v", least, o)
+	if o := ask(t, p, "What was Wexlermere's net sales in 2019?"); o.Reason != pipeline.Answered || remaining < 20*time.Minute {
+		t.Errorf("%v: %+v", remaining, o)
 	}
 }
 

@@ -11,13 +11,13 @@ import (
 // are given their class.
 func TestClasses(t *testing.T) {
 	t.Parallel()
-	const most = 3 // in a hundred may be of another one
+	const maxWrong = 3 // so many in a hundred may be of another class
 	f, err := os.Open("testdata/classes.tsv")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	asked := reader()
+	r := reader()
 	n := 0
 	var wrong []string
 	for lines := bufio.NewScanner(f); lines.Scan(); {
@@ -26,7 +26,7 @@ func TestClasses(t *testing.T) {
 			continue
 		}
 		n++
-		q, err := asked.Read(t.Context(), text)
+		q, err := r.Read(t.Context(), text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestClasses(t *testing.T) {
 			wrong = append(wrong, text+" is "+got+", not "+want)
 		}
 	}
-	if n < 400 || 100*len(wrong) > most*n {
+	if n < 400 || 100*len(wrong) > maxWrong*n {
 		t.Errorf("%d of %d:\n%s", len(wrong), n, strings.Join(wrong, "\n"))
 	}
 	t.Logf("%d of %d are of another class: %s", len(wrong), n, strings.Join(wrong, "; "))

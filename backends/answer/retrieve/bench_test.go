@@ -84,13 +84,13 @@ func measure(b *testing.B, c *corpus.Corpus, issuers int, rate float64) {
 	}
 }
 
-// fillMany takes in reports of excerpts until there are so many passages, and gives
-// the MiB a second.
+// fillMany takes in reports of excerpts until there are as many passages as wanted, and returns the number of MiB
+// taken in per second.
 func fillMany(b *testing.B, c *corpus.Corpus, want int) float64 {
 	b.Helper()
 	const atOnce = 8 // issuers
-	begun, size, made := time.Now(), int64(0), 0
-	for first := 0; made < want; first += atOnce {
+	begun, size, passages := time.Now(), int64(0), 0
+	for first := 0; passages < want; first += atOnce {
 		folder := b.TempDir()
 		if err := filings.Many(folder, first, atOnce); err != nil {
 			b.Fatal(err)
@@ -100,11 +100,11 @@ func fillMany(b *testing.B, c *corpus.Corpus, want int) float64 {
 			b.Fatal(report, err)
 		}
 		size += report.Done
-		made += report.Chunks
+		passages += report.Chunks
 		if err := os.RemoveAll(folder); err != nil {
 			b.Fatal(err)
 		}
 	}
-	b.Logf("%d passages", made)
+	b.Logf("%d passages", passages)
 	return float64(size) / (1 << 20) / time.Since(begun).Seconds()
 }

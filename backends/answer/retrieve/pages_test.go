@@ -46,7 +46,7 @@ func TestPages(t *testing.T) {
 	written, held := new(hits), new(hits)
 	var took []time.Duration
 	for seed := range uint64(2) {
-		reports, asked, err := filings.Long(seed)
+		reports, questions, err := filings.Long(seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, q := range asked {
+		for _, q := range questions {
 			f := kernel.Filters{}
 			for _, m := range directory.Find(q.Text) {
 				f.Issuers = append(f.Issuers, m.Issuers...)

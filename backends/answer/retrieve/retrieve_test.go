@@ -47,9 +47,9 @@ func fill(t *testing.T, k answertest.Kernel) (*corpus.Corpus, map[string]int64) 
 		}
 	}
 	for i, day := range []string{"2026-03-01", "2025-03-01"} {
-		at, _ := kernel.ParseDay(day)
+		date, _ := kernel.ParseDay(day)
 		put(fileformat.Source{
-			Kind: kernel.News, Title: "Central bank decision", URL: fmt.Sprintf("https://a.example/news/%d", i), Published: at.Time(),
+			Kind: kernel.News, Title: "Central bank decision", URL: fmt.Sprintf("https://a.example/news/%d", i), Published: date.Time(),
 			Pages: []fileformat.Page{{Text: "The central bank left its rate at " + fmt.Sprint(4+i) + " per cent, saying that inflation was near target in " + day[:4] + "."}},
 		})
 	}
@@ -198,12 +198,12 @@ func TestDense(t *testing.T) {
 	t.Parallel()
 	answertest.OnBoth(t, func(t *testing.T, k answertest.Kernel) {
 		c, ids := fill(t, k)
-		made, err := c.Embed(t.Context(), meaning{}, nil)
-		if err != nil || made != 34 {
-			t.Fatal(made, err)
+		vectors, err := c.Embed(t.Context(), meaning{}, nil)
+		if err != nil || vectors != 34 {
+			t.Fatal(vectors, err)
 		}
-		if again, err := c.Embed(t.Context(), meaning{}, nil); err != nil || again != 0 {
-			t.Error(again, err)
+		if newVectors, err := c.Embed(t.Context(), meaning{}, nil); err != nil || newVectors != 0 {
+			t.Error(newVectors, err)
 		}
 		f := kernel.Filters{Issuers: []int64{ids["Brantpoint"]}, Periods: []kernel.Period{{Year: 2016}}}
 		got, err := retrieve.New(c, retrieve.Options{Dense: meaning{}}).Search(t.Context(), retrieve.Query{Text: "size of the staff", Filters: f})
@@ -213,8 +213,8 @@ func TestDense(t *testing.T) {
 		if err := c.Remove(t.Context(), "https://a.example/1/2016"); err != nil {
 			t.Error(err)
 		}
-		if made, err := c.Embed(t.Context(), meaning{}, nil); err != nil || made != 0 {
-			t.Error(made, err)
+		if vectors, err := c.Embed(t.Context(), meaning{}, nil); err != nil || vectors != 0 {
+			t.Error(vectors, err)
 		}
 	})
 }

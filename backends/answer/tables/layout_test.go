@@ -23,14 +23,14 @@ quarter before, as higher prices were           same period of the year before, 
 offset by lower volumes in all of the           moved to cheaper contracts that last for a
 regions in which we sell.                       longer time.
 `
-	made := FromText(text)
+	got := FromText(text)
 	for _, want := range []string{
 		"Risk Factors\nDemand for our instruments follows the orders of laboratories, which have been lower in long-term contracts than in any other year since the company was founded.\n•  A bullet",
 		"Sales were flat in the three months that ended in June, when compared with the quarter before, as higher prices were offset by lower volumes in all of the regions in which we sell.",
 		"Sales decreased by $7 million in the three months that ended in June, compared with the same period of the year before, as clients moved to cheaper contracts that last for a longer time.",
 	} {
-		if !strings.Contains(made, want) {
-			t.Errorf("without %q:\n%s", want, made)
+		if !strings.Contains(got, want) {
+			t.Errorf("without %q:\n%s", want, got)
 		}
 	}
 }
@@ -91,16 +91,16 @@ Costs                 30        20
 			"Balance Sheets", "(In millions)", "June 30,", "2023", "2022", "Cash", "$", "10", "$", "9", "Other", "5", "Debt", "(3)", "(", "4", ")", "Equity", "7", "6", "Sum", "20", "15", "Rest", "1", "2", "More", "8", "3",
 		}, "\n"), []string{"| (In millions) | June 30, 2023 | June 30, 2022 |", "| Cash | $10 | $9 |", "| Other 5 |  |  |", "| Debt | (3) | (4) |", "| Rest | 1 | 2 |"}, nil},
 	} {
-		made := FromText(c.text)
-		rows := strings.Split(made, "\n")
+		got := FromText(c.text)
+		rows := strings.Split(got, "\n")
 		for _, w := range c.want {
 			if !slices.Contains(rows, w) {
-				t.Errorf("%s: without %s:\n%s", name, w, made)
+				t.Errorf("%s: without %s:\n%s", name, w, got)
 			}
 		}
 		for _, n := range c.not {
-			if strings.Contains(made, n) {
-				t.Errorf("%s: with %s:\n%s", name, n, made)
+			if strings.Contains(got, n) {
+				t.Errorf("%s: with %s:\n%s", name, n, got)
 			}
 		}
 	}
@@ -111,8 +111,8 @@ func FuzzLayout(f *testing.F) {
 	f.Add("   2022   2021\nCash  $ 5  $ 6\nDebt   (3 )  —\n")
 	f.Add("June 30,\n2023\n2022\nCash\n$\n1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		made := FromText(text)
-		for _, table := range ParseAll(made, 20) {
+		got := FromText(text)
+		for _, table := range ParseAll(got, 20) {
 			for _, row := range table.Rows {
 				if len(row.Cells) != len(table.Columns) {
 					t.Fatalf("%d cells of %d columns", len(row.Cells), len(table.Columns))

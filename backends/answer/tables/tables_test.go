@@ -132,9 +132,9 @@ func TestFacts(t *testing.T) {
 			continue
 		}
 		for i, f := range got {
-			one := fact{f.Metric, f.Period.End, f.Period.Months, math.Round(f.Figure.Value*1e4) / 1e4, f.Figure.Unit}
-			if one != c.want[i] {
-				t.Errorf("%+v, not %+v", one, c.want[i])
+			rounded := fact{f.Metric, f.Period.End, f.Period.Months, math.Round(f.Figure.Value*1e4) / 1e4, f.Figure.Unit}
+			if rounded != c.want[i] {
+				t.Errorf("%+v, not %+v", rounded, c.want[i])
 			}
 		}
 	}
@@ -142,9 +142,9 @@ func TestFacts(t *testing.T) {
 
 func TestMarkdown(t *testing.T) {
 	t.Parallel()
-	made := Markdown([][]string{{"", "2019"}, {"a|b", "1\n2"}, {"c"}})
-	if want := "|  | 2019 |\n|---|---|\n| a\\|b | 1 2 |\n| c |  |"; made != want {
-		t.Errorf("%q", made)
+	got := Markdown([][]string{{"", "2019"}, {"a|b", "1\n2"}, {"c"}})
+	if want := "|  | 2019 |\n|---|---|\n| a\\|b | 1 2 |\n| c |  |"; got != want {
+		t.Errorf("%q", got)
 	}
 	if cells := Split(`| a\|b | 1 2 |`); len(cells) != 2 || cells[0] != "a|b" {
 		t.Errorf("%q", cells)

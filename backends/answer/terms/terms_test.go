@@ -18,8 +18,8 @@ func TestOf(t *testing.T) {
 		"goodwill, controlled generalizations oscillators": "goodwil control gener oscil",
 	} {
 		var got []string
-		for _, one := range Of(text) {
-			got = append(got, string(one))
+		for _, term := range Of(text) {
+			got = append(got, string(term))
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%q is %q, not %q", text, got, want)

@@ -18,7 +18,7 @@ import (
 
 const evil = `<script>alert(1)</script><img src=x onerror=alert(1)>`
 
-func traced(t *testing.T, how any) *api.Trace {
+func traced(t *testing.T, record any) *api.Trace {
 	t.Helper()
 	encoded := func(v any) json.RawMessage {
 		text, err := json.Marshal(v)
@@ -34,7 +34,7 @@ func traced(t *testing.T, how any) *api.Trace {
 			"references": []pipeline.Reference{{Title: "T " + evil, URL: "https://x.test/a"}, {Title: "own", URL: "javascript:alert(1)"}},
 			"subqueries": []pipeline.Subquery{{Query: "part " + evil, Answer: evil}},
 		}),
-		Trace: encoded(how),
+		Trace: encoded(record),
 	}
 }
 
@@ -42,15 +42,15 @@ func traced(t *testing.T, how any) *api.Trace {
 // to the web.
 func TestTrace(t *testing.T) {
 	t.Parallel()
-	how := &pipeline.Trace{
+	record := &pipeline.Trace{
 		Stages: []pipeline.Stage{{Name: "search", Took: 3 * time.Millisecond, Decision: "12 passages", Note: evil}, {Name: "check", Part: 2, Took: time.Millisecond}},
 		Calls:  []pipeline.Call{{Step: "draft", Model: evil, Usage: models.Usage{Prompt: 70, Completion: 30}, Error: evil}}, Usage: models.Usage{Prompt: 70, Completion: 30},
 		Passages: []int64{9, 9, 8, 0}, Computed: []string{evil}, Problems: []string{evil}, Dropped: []string{"period"}, Repaired: true,
 	}
 	for _, remembered := range []bool{false, true} {
-		var stored any = how
+		var stored any = record
 		if remembered {
-			stored = map[string]any{"remembered": true, "first": how}
+			stored = map[string]any{"remembered": true, "first": record}
 		}
 		page, err := NewTrace(traced(t, stored))
 		if err != nil {

@@ -15,14 +15,14 @@ import (
 
 func TestSearch(t *testing.T) {
 	t.Parallel()
-	var asked, fetched, other string // other is the server by a name whose pages may not be fetched
+	var query, fetched, other string // other is the server by a name whose pages may not be fetched
 	rounds := 0
 	status := http.StatusOK
 	var server *httptest.Server
 	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {
 		case "/search":
-			asked = r.URL.Query().Get("q") + " " + r.URL.Query().Get("count") + " " + r.Header.Get("Authorization")
+			query = r.URL.Query().Get("q") + " " + r.URL.Query().Get("count") + " " + r.Header.Get("Authorization")
 			w.WriteHeader(status)
 			_, _ = fmt.Fprintf(w, `{"results":[{"title":"A","url":"https://a.example/","text":"Gold rose.","published":"2026-01-02T00:00:00Z"},
 				{"title":"B","url":"%[1]s/page"},{"title":"C","url":"%[2]s/page?c"},{"title":"D","url":"javascript:x","text":"y"},{"title":"E","url":"%[1]s/away"},{"title":"F","url":"%[1]s/huge"},
@@ -55,8 +55,8 @@ func TestSearch(t *testing.T) {
 	if err != nil || len(pages) != 2 || pages[0].Text != "Gold rose." || pages[0].Published.IsZero() || pages[1].Text != "# Rates\n\nThey fell." {
 		t.Errorf("Search returned %+v, %v, want the pages with the texts \"Gold rose.\" and \"# Rates\"", pages, err)
 	}
-	if asked != "gold price 8 Bearer secret" || fetched != strings.TrimPrefix(server.URL, "http://")+"?" || rounds != 4 {
-		t.Errorf("the provider was asked %q, the page was fetched from %q, %d redirects were followed, want 4", asked, fetched, rounds)
+	if query != "gold price 8 Bearer secret" || fetched != strings.TrimPrefix(server.URL, "http://")+"?" || rounds != 4 {
+		t.Errorf("the provider was asked %q, the page was fetched from %q, %d redirects were followed, want 4", query, fetched, rounds)
 	}
 	status = http.StatusBadGateway
 	if _, err := p.Search(t.Context(), "gold", 5); err == nil {

@@ -59,11 +59,11 @@ func (a *api) do(method, path, body string, status int) map[string]any {
 		}
 		return r
 	}
-	told := a.send(a.Admin(), build(), status)
+	reply := a.send(a.Admin(), build(), status)
 	if status < 400 {
 		a.checkRequest(build())
 	}
-	return told
+	return reply
 }
 
 func (a *api) send(h http.Handler, r *http.Request, status int) map[string]any {
@@ -71,9 +71,9 @@ func (a *api) send(h http.Handler, r *http.Request, status int) map[string]any {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	a.checkDocumented(r, w)
-	var told map[string]any
+	var reply map[string]any
 	if w.Body.Len() > 0 {
-		if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil {
+		if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil {
 			a.t.Fatalf("%s %s: %s", r.Method, r.URL, w.Body)
 		}
 	}
@@ -83,14 +83,14 @@ func (a *api) send(h http.Handler, r *http.Request, status int) map[string]any {
 	kind, want := w.Header().Get("Content-Type"), "application/json"
 	if status >= 400 {
 		want = "application/problem+json"
-		if told["type"] != "about:blank" || told["status"] != float64(status) || told["title"] != http.StatusText(status) || told["detail"] == "" || len(told) != 4 {
+		if reply["type"] != "about:blank" || reply["status"] != float64(status) || reply["title"] != http.StatusText(status) || reply["detail"] == "" || len(reply) != 4 {
 			a.t.Errorf("%s %s: %s", r.Method, r.URL, w.Body)
 		}
 	}
 	if h == a.Admin() && (w.Body.Len() > 0 && kind != want || w.Header().Get("Cache-Control") != "no-store") {
 		a.t.Errorf("%s %s: %v", r.Method, r.URL, w.Header())
 	}
-	return told
+	return reply
 }
 
 // token gets an access token for a client.
@@ -103,13 +103,13 @@ func (a *api) token(id, secret string, status int) string {
 	if a.Public().ServeHTTP(w, r); w.Code != status {
 		a.t.Fatalf("%d %s", w.Code, w.Body)
 	}
-	var told struct {
+	var reply struct {
 		Token string `json:"access_token"`
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil {
+	if err := json.Unmarshal(w.Body.Bytes(), &reply); err != nil {
 		a.t.Fatal(err)
 	}
-	return told.Token
+	return reply.Token
 }
 
 func (a *api) active(id, secret, token string) bool {
@@ -125,23 +125,23 @@ func TestClients(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		a := newAPI(t, k, "", nil)
-		made := a.do("POST", "/clients", `{"client_name":"M","grant_types":["client_credentials"],"scope":"read write"}`, 201)
-		id, secret := made["client_id"].(string), made["client_secret"].(string)
-		if id == "" || made["id"] != nil || made["client_name"] != "M" || made["scope"] != "read write" || made["status"] != "active" || made["registration_source"] != "admin" || made["issued_at"] == "" {
-			t.Errorf("%v", made)
+		resp := a.do("POST", "/clients", `{"client_name":"M","grant_types":["client_credentials"],"scope":"read write"}`, 201)
+		id, secret := resp["client_id"].(string), resp["client_secret"].(string)
+		if id == "" || resp["id"] != nil || resp["client_name"] != "M" || resp["scope"] != "read write" || resp["status"] != "active" || resp["registration_source"] != "admin" || resp["issued_at"] == "" {
+			t.Errorf("%v", resp)
 		}
 		own := a.do("POST", "/clients", `{"client_name":"Own","redirect_uris":["https://c.example/cb"],"first_party":true}`, 201)
-		at := "/clients/" + own["client_id"].(string)
-		if own["first_party"] != true || made["first_party"] != false || a.do("GET", at, "", 200)["first_party"] != true || a.do("PATCH", at, `{"first_party":false}`, 200)["first_party"] != false {
+		clientPath := "/clients/" + own["client_id"].(string)
+		if own["first_party"] != true || resp["first_party"] != false || a.do("GET", clientPath, "", 200)["first_party"] != true || a.do("PATCH", clientPath, `{"first_party":false}`, 200)["first_party"] != false {
 			t.Errorf("%v", own)
 		}
-		a.do("DELETE", at, "", 204)
+		a.do("DELETE", clientPath, "", 204)
 		a.do("POST", "/clients", `{"client_name":"x","grant_types":["password"]}`, 400)
 		a.do("POST", "/clients", `{"name":"x"}`, 400)
 		a.do("POST", "/clients", `{"redirect_uris":["https://c.example/#x"]}`, 400)
-		one := a.do("GET", "/clients/"+id, "", 200)
-		if one["client_secret"] != nil || one["scope"] != "read write" || one["token_endpoint_auth_method"] != "client_secret_basic" || one["agent"] != false {
-			t.Errorf("%v", one)
+		obj := a.do("GET", "/clients/"+id, "", 200)
+		if obj["client_secret"] != nil || obj["scope"] != "read write" || obj["token_endpoint_auth_method"] != "client_secret_basic" || obj["agent"] != false {
+			t.Errorf("%v", obj)
 		}
 		if got := a.do("GET", "/clients?status=active&source=admin&limit=1", "", 200); len(got["clients"].([]any)) != 1 || got["has_more"] != false || got["limit"] != float64(1) {
 			t.Errorf("%v", got)
@@ -155,9 +155,9 @@ func TestClients(t *testing.T) {
 		for _, bad := range []string{"q=" + strings.Repeat("x", 201), "limit=0", "limit=1001", "limit=x", "offset=-1", "offset=100001", "status=x", "source=x", "agent=x"} {
 			a.do("GET", "/clients?"+bad, "", 400)
 		}
-		one = a.do("PATCH", "/clients/"+id, `{"client_name":"N","scope":"read"}`, 200)
-		if one["client_name"] != nil || one["name"] != "N" || one["scope"] != "read" || len(one["grant_types"].([]any)) != 1 {
-			t.Errorf("%v", one)
+		obj = a.do("PATCH", "/clients/"+id, `{"client_name":"N","scope":"read"}`, 200)
+		if obj["client_name"] != nil || obj["name"] != "N" || obj["scope"] != "read" || len(obj["grant_types"].([]any)) != 1 {
+			t.Errorf("%v", obj)
 		}
 		a.do("PATCH", "/clients/"+id, `{"grant_types":["authorization_code"]}`, 400) // without a redirect URI
 		a.do("PATCH", "/clients/x", `{}`, 404)
@@ -209,9 +209,9 @@ func TestClients(t *testing.T) {
 		}
 		a.do("DELETE", "/clients/"+id, "", 204)
 		a.do("GET", "/clients/"+id, "", 404)
-		made = a.do("POST", "/clients", `{"client_name":"F","grant_types":["client_credentials"],"scope":"read"}`, 201)
-		id = made["client_id"].(string)
-		a.token(id, made["client_secret"].(string), 200)
+		resp = a.do("POST", "/clients", `{"client_name":"F","grant_types":["client_credentials"],"scope":"read"}`, 201)
+		id = resp["client_id"].(string)
+		a.token(id, resp["client_secret"].(string), 200)
 		a.do("DELETE", "/clients/"+id+"?force=true", "", 204)
 		public := a.do("POST", "/clients", `{"token_endpoint_auth_method":"none","redirect_uris":["https://c.example/"]}`, 201)
 		if public["client_secret"] != nil {
@@ -246,10 +246,10 @@ func TestUsersAndGrants(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		a := newAPI(t, k, "", nil)
-		made := a.do("POST", "/users", `{"email":"ann@example.com","name":"Ann","password":"correct horse battery"}`, 201)
-		id := made["id"].(string)
-		if made["password"] != nil || made["role"] != "user" || made["status"] != "active" || made["provider"] != "local" || made["created_at"] == "" {
-			t.Errorf("%v", made)
+		user := a.do("POST", "/users", `{"email":"ann@example.com","name":"Ann","password":"correct horse battery"}`, 201)
+		id := user["id"].(string)
+		if user["password"] != nil || user["role"] != "user" || user["status"] != "active" || user["provider"] != "local" || user["created_at"] == "" {
+			t.Errorf("%v", user)
 		}
 		a.do("POST", "/users", `{"email":"ANN@example.com","password":"correct horse battery"}`, 409)
 		if got := a.do("GET", "/users", "", 200)["users"].([]any); len(got) != 1 {
@@ -284,10 +284,10 @@ func TestUsersAndGrants(t *testing.T) {
 func TestResources(t *testing.T) {
 	t.Parallel()
 	a := newAPI(t, authtest.SQLite(t), "", nil)
-	made := a.do("POST", "/resources", `{"slug":"mail","uri":"https://api.example/mail","backend_kind":"mint","display_name":"Mail","scopes":[{"name":"read","description":"Read"}]}`, 201)
-	id := made["id"].(string)
-	if made["created_at"] == "" || len(made["scopes"].([]any)) != 1 {
-		t.Errorf("%v", made)
+	resource := a.do("POST", "/resources", `{"slug":"mail","uri":"https://api.example/mail","backend_kind":"mint","display_name":"Mail","scopes":[{"name":"read","description":"Read"}]}`, 201)
+	id := resource["id"].(string)
+	if resource["created_at"] == "" || len(resource["scopes"].([]any)) != 1 {
+		t.Errorf("%v", resource)
 	}
 	a.do("POST", "/resources", `{"slug":"mail","uri":"https://api.example/other"}`, 409)
 	a.do("POST", "/resources", `{"slug":"other","uri":"https://api.example/mail"}`, 409)
@@ -347,14 +347,14 @@ func TestSystem(t *testing.T) {
 		if len(first) != 1 || first[0].(map[string]any)["status"] != "active" || first[0].(map[string]any)["use"] != "sig" {
 			t.Errorf("%v", first)
 		}
-		made := a.do("POST", "/keys/rotate", "", 200)
-		both := a.do("GET", "/keys", "", 200)["keys"].([]any)
-		if len(both) != 2 || both[0].(map[string]any)["kid"] != made["kid"] || both[1].(map[string]any)["status"] != "rotated" || made["alg"] != "ES256" {
-			t.Errorf("%v", both)
+		newKey := a.do("POST", "/keys/rotate", "", 200)
+		pair := a.do("GET", "/keys", "", 200)["keys"].([]any)
+		if len(pair) != 2 || pair[0].(map[string]any)["kid"] != newKey["kid"] || pair[1].(map[string]any)["status"] != "rotated" || newKey["alg"] != "ES256" {
+			t.Errorf("%v", pair)
 		}
-		if now, old := both[0].(map[string]any), both[1].(map[string]any); now["signs"] != true || old["signs"] != false || now["rotated_at"] != nil ||
+		if now, old := pair[0].(map[string]any), pair[1].(map[string]any); now["signs"] != true || old["signs"] != false || now["rotated_at"] != nil ||
 			now["accepted_until"] != nil || old["rotated_at"] != now["created_at"] || old["accepted_until"] == nil {
-			t.Errorf("%v", both)
+			t.Errorf("%v", pair)
 		}
 		if got := a.do("POST", "/encryption/re-encrypt", "", 200); got["scanned"] != float64(2) || got["rewritten"] != float64(0) || got["failed"] != float64(0) {
 			t.Errorf("%v", got)
@@ -389,12 +389,12 @@ func TestSystem(t *testing.T) {
 		if got := a.do("GET", "/audit?action=key.&limit=1&offset=0", "", 200)["events"].([]any); len(got) != 1 {
 			t.Errorf("%v", got)
 		}
-		at := func(d time.Duration) string { return k.Clock.Now().Add(d).UTC().Format(time.RFC3339) }
-		a.do("GET", "/audit?since="+at(-720*time.Hour), "", 200)
-		a.do("GET", "/audit?since="+at(-721*time.Hour), "", 400)
-		a.do("GET", "/audit?since="+at(-time.Hour)+"&until="+at(-2*time.Hour), "", 400)
+		timestamp := func(d time.Duration) string { return k.Clock.Now().Add(d).UTC().Format(time.RFC3339) }
+		a.do("GET", "/audit?since="+timestamp(-720*time.Hour), "", 200)
+		a.do("GET", "/audit?since="+timestamp(-721*time.Hour), "", 400)
+		a.do("GET", "/audit?since="+timestamp(-time.Hour)+"&until="+timestamp(-2*time.Hour), "", 400)
 		a.do("GET", "/audit?since=yesterday", "", 400)
-		a.do("GET", "/audit?until="+at(-25*time.Hour), "", 400) // before the default of since
+		a.do("GET", "/audit?until="+timestamp(-25*time.Hour), "", 400) // before the default of since
 	})
 }
 
@@ -519,17 +519,17 @@ func TestInvitations(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		a := newAPI(t, k, "", nil)
-		made := a.do("POST", "/users/invite", `{"email":"ann@example.com","name":"Ann"}`, 201)
-		if link, _ := made["invitation_link"].(string); made["status"] != "pending" || !strings.Contains(link, "/choose-password?link=") {
-			t.Errorf("%v", made)
+		user := a.do("POST", "/users/invite", `{"email":"ann@example.com","name":"Ann"}`, 201)
+		if link, _ := user["invitation_link"].(string); user["status"] != "pending" || !strings.Contains(link, "/choose-password?link=") {
+			t.Errorf("%v", user)
 		}
 		a.do("POST", "/users", `{"email":"bob@example.com","password":"correct horse battery"}`, 201)
 		a.do("POST", "/users/invite", `{"email":"bob@example.com"}`, 409)
 		a.do("POST", "/users/invite", `{"email":"no address"}`, 422)
 
 		mails := newAPI(t, k, "mail: {url: 'smtp://127.0.0.1:9', from: a@example.com}", nil)
-		if made := mails.do("POST", "/users/invite", `{"email":"eve@example.com"}`, 201); made["invitation_link"] != nil {
-			t.Errorf("%v", made)
+		if user := mails.do("POST", "/users/invite", `{"email":"eve@example.com"}`, 201); user["invitation_link"] != nil {
+			t.Errorf("%v", user)
 		}
 	})
 }
@@ -541,9 +541,9 @@ func TestClientsWithTheirOwnSecrets(t *testing.T) {
 		a := newAPI(t, k, "", nil)
 		const secret = "the secret of before"
 		body := `{"client_id":"shop","client_secret":"` + secret + `","grant_types":["client_credentials"],"token_endpoint_auth_method":"client_secret_basic","scope":"openid"}`
-		made := a.do("POST", "/clients", body, 201)
-		if made["client_id"] != "shop" || made["client_secret"] != nil {
-			t.Errorf("%v", made)
+		client := a.do("POST", "/clients", body, 201)
+		if client["client_id"] != "shop" || client["client_secret"] != nil {
+			t.Errorf("%v", client)
 		}
 		a.token("shop", secret, 200)
 		a.token("shop", "another secret of it", 401)

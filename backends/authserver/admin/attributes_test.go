@@ -13,9 +13,9 @@ func TestClaimRules(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		a := newAPI(t, k, "dcr: {mode: open}", nil)
-		shown := func(told map[string]any, member string) string {
+		shown := func(reply map[string]any, member string) string {
 			t.Helper()
-			text, err := json.Marshal(told[member])
+			text, err := json.Marshal(reply[member])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -44,10 +44,10 @@ func TestClaimRules(t *testing.T) {
 			t.Errorf("the rules stay: %v", got)
 		}
 
-		made := a.do("POST", "/resources",
+		resource := a.do("POST", "/resources",
 			`{"slug":"files","uri":"https://files.example","claim_rules":[{"claim":"roles","from":"roles"}]}`, 201)
-		if shown(made, "claim_rules") != `[{"claim":"roles","from":"roles"}]` {
-			t.Errorf("%v", made)
+		if shown(resource, "claim_rules") != `[{"claim":"roles","from":"roles"}]` {
+			t.Errorf("%v", resource)
 		}
 		a.do("PATCH", "/resources/files", `{"claim_rules":[{"claim":"roles","from":"roles","in":["id_token"]}]}`, 400)
 		if got := a.do("PATCH", "/resources/files", `{"display_name":"Files"}`, 200); shown(got,

@@ -15,8 +15,8 @@ func TestAudit(t *testing.T) {
 	a := newAPI(t, authtest.SQLite(t), "data_encryption: {driver: aes_master, aes_master: {key_env: MASTER}}", map[string]string{"MASTER": master})
 	const hush = "hush-hush-hush"
 	var secrets []string
-	made := make(map[string]string) // the ids of created objects by kind
-	for _, one := range [...]struct{ call, as, want string }{
+	ids := make(map[string]string) // the ids of created objects by kind
+	for _, test := range [...]struct{ call, as, want string }{
 		{`POST /clients {"client_name":"C","grant_types":["client_credentials"],"scope":"read"}`, "client", "client.created_admin"},
 		{`PATCH /clients/<client> {"client_name":"D"}`, "", "client.updated"},
 		{`POST /clients/<client>/rotate-secret`, "", "client.secret_rotated"},
@@ -56,10 +56,10 @@ func TestAudit(t *testing.T) {
 		{`DELETE /users/<user>`, "", "user.deleted"},
 		{`DELETE /clients/<client>`, "", "client.deleted"},
 	} {
-		for as, id := range made {
-			one.call = strings.ReplaceAll(one.call, "<"+as+">", id)
+		for kind, id := range ids {
+			test.call = strings.ReplaceAll(test.call, "<"+kind+">", id)
 		}
-		method, rest, _ := strings.Cut(one.call, " ")
+		method, rest, _ := strings.Cut(test.call, " ")
 		path, body, _ := strings.Cut(rest, " ")
 		a.clock.Pass(1_000_000)
 		status := 200
@@ -69,14 +69,14 @@ func TestAudit(t *testing.T) {
 		case method == "POST" && body != "":
 			status = 201
 		}
-		told := a.do(method, path, body, status)
-		if secret, ok := told["client_secret"].(string); ok {
+		reply := a.do(method, path, body, status)
+		if secret, ok := reply["client_secret"].(string); ok {
 			secrets = append(secrets, secret)
 		}
-		if one.as != "" {
+		if test.as != "" {
 			for _, name := range []string{"id", "client_id"} {
-				if id, ok := told[name].(string); ok {
-					made[one.as] = id
+				if id, ok := reply[name].(string); ok {
+					ids[test.as] = id
 				}
 			}
 		}
@@ -86,11 +86,11 @@ func TestAudit(t *testing.T) {
 			event := row.(map[string]any)
 			got = append(got, event["action"].(string))
 			if event["actor_id"] != "admin" || event["ip"] != "192.0.2.1" || event["detail"] == "" && event["client_id"] == "" {
-				t.Errorf("%s: %v", one.call, event)
+				t.Errorf("%s: %v", test.call, event)
 			}
 		}
-		if want := strings.Fields(one.want); !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", one.call, got, want)
+		if want := strings.Fields(test.want); !slices.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", test.call, got, want)
 		}
 	}
 	all := mustJSON(t, a.do("GET", "/audit?limit=1000", "", 200))

@@ -100,7 +100,7 @@ func TestManyPlans(t *testing.T) {
 			"events by many, of a kind": {events(audit.Query{Actor: "user-000001", Action: "token."}), "authserver_audit_actor"},
 			"events of two choices":     {events(audit.Query{Actor: "user-000001", Client: "client-000010"}), "authserver_audit_client"},
 		} {
-			for which, page := range pages {
+			for pageName, page := range pages {
 				if page.After != (kernel.Place{}) && test.Table == "authserver_audit" {
 					continue // these pages use only an offset
 				}
@@ -110,7 +110,7 @@ func TestManyPlans(t *testing.T) {
 				statement, args := test.Page(page)
 				plan, err := storetest.Plan(t, db, false, statement, args...)
 				if err != nil {
-					t.Fatalf("%s, %s: %v", name, which, err)
+					t.Fatalf("%s, %s: %v", name, pageName, err)
 				}
 				want, bad := test.index, []string{"Seq Scan", `"Bitmap`}
 				if strings.Contains(name, " of ") { // few enough rows to be sorted
@@ -130,11 +130,11 @@ func TestManyPlans(t *testing.T) {
 					}
 				}
 				if !strings.Contains(plan, want) {
-					t.Errorf("%s, %s: not by %s:\n%s", name, which, want, plan)
+					t.Errorf("%s, %s: not by %s:\n%s", name, pageName, want, plan)
 				}
 				for _, word := range bad {
 					if strings.Contains(plan, word) {
-						t.Errorf("%s, %s: %s in\n%s", name, which, word, plan)
+						t.Errorf("%s, %s: %s in\n%s", name, pageName, word, plan)
 					}
 				}
 			}
@@ -148,8 +148,8 @@ func TestManyPages(t *testing.T) {
 	t.Parallel()
 	crowded.OnBoth(t, func(t *testing.T, db *store.DB) {
 		a := newAPI(t, authtest.On(t, db), "", nil)
-		ids := func(told map[string]any, name string) (ids []string) {
-			for _, row := range told[name].([]any) {
+		ids := func(reply map[string]any, name string) (ids []string) {
+			for _, row := range reply[name].([]any) {
 				ids = append(ids, row.(map[string]any)["id"].(string))
 			}
 			return ids
@@ -167,16 +167,16 @@ func TestManyPages(t *testing.T) {
 			seen, cursor := make(map[string]bool, many), ""
 			first, last := "", ""
 			for page := 0; page == 0 || cursor != ""; page++ {
-				told := a.do("GET", path+"?limit=1000"+test.query+"&cursor="+url.QueryEscape(cursor), "", 200)
-				for _, id := range ids(told, test.name) {
+				reply := a.do("GET", path+"?limit=1000"+test.query+"&cursor="+url.QueryEscape(cursor), "", 200)
+				for _, id := range ids(reply, test.name) {
 					if first == "" {
 						first = id
 					}
 					last, seen[id] = id, true
 				}
-				next, more := told["next"].(string)
-				if more != told["has_more"].(bool) || page > many/1000 {
-					t.Fatalf("%s: page %d: %q, has_more %v", test.name, page, next, told["has_more"])
+				next, more := reply["next"].(string)
+				if more != reply["has_more"].(bool) || page > many/1000 {
+					t.Fatalf("%s: page %d: %q, has_more %v", test.name, page, next, reply["has_more"])
 				}
 				cursor = next
 			}
@@ -210,14 +210,14 @@ func TestManyPages(t *testing.T) {
 			"users?count=true&q=nobody%00":                          {0, false, 0, ""},
 			"clients?count=true&limit=1&status=active&order=newest": {10_000, true, 1, "client-099999"},
 		} {
-			told := a.do("GET", "/"+query, "", 200)
-			found := ids(told, query[:strings.Index(query, "?")])
-			if told["total"] != want.total || told["total_capped"] != want.capped || len(found) != want.page || want.page > 0 && found[0] != want.first {
-				t.Errorf("%s: total %v, capped %v, %d from %v", query, told["total"], told["total_capped"], len(found), found[:min(1, len(found))])
+			reply := a.do("GET", "/"+query, "", 200)
+			found := ids(reply, query[:strings.Index(query, "?")])
+			if reply["total"] != want.total || reply["total_capped"] != want.capped || len(found) != want.page || want.page > 0 && found[0] != want.first {
+				t.Errorf("%s: total %v, capped %v, %d from %v", query, reply["total"], reply["total_capped"], len(found), found[:min(1, len(found))])
 			}
 		}
-		if told := a.do("GET", "/xaa/subject-mappings?count=true&idp_id=idp-2&order=newest&limit=10", "", 200); told["total"] != 20.0 || !slices.Equal(ids(told, "subject_mappings")[:2], []string{"mapping-020000", "mapping-019000"}) {
-			t.Errorf("mappings of a few: %v", told)
+		if reply := a.do("GET", "/xaa/subject-mappings?count=true&idp_id=idp-2&order=newest&limit=10", "", 200); reply["total"] != 20.0 || !slices.Equal(ids(reply, "subject_mappings")[:2], []string{"mapping-020000", "mapping-019000"}) {
+			t.Errorf("mappings of a few: %v", reply)
 		}
 		for name, want := range map[string]float64{"clients": 10_000, "users": 10_000, "users_active": 10_000, "tokens_live": 10_000, "resources": 0} {
 			if got := a.do("GET", "/stats?most=10000", "", 200)[name]; got != want {

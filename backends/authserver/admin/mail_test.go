@@ -24,14 +24,14 @@ func TestMail(t *testing.T) {
 		smtp := testenv.SMTP(t)
 		smtp.Refuse("no@example.com", "550 no such user")
 		a := newAPI(t, k, "mail: {url: 'smtp://"+smtp.Address+"', from: 'Ann <ann@example.com>', user: u, password: hush-hush}", nil)
-		told := a.do("GET", "/mail", "", 200)
-		if told["configured"] != true || told["server"] != "smtp://"+smtp.Address || told["from"] != "Ann <ann@example.com>" ||
-			told["waiting"] != float64(0) || strings.Contains(mustJSON(t, told), "hush") {
-			t.Errorf("%v", told)
+		reply := a.do("GET", "/mail", "", 200)
+		if reply["configured"] != true || reply["server"] != "smtp://"+smtp.Address || reply["from"] != "Ann <ann@example.com>" ||
+			reply["waiting"] != float64(0) || strings.Contains(mustJSON(t, reply), "hush") {
+			t.Errorf("%v", reply)
 		}
 		a.do("POST", "/users/invite", `{"email":"bob@example.com"}`, 201)
-		if told := a.do("GET", "/mail", "", 200); told["waiting"] != float64(1) || told["retrying"] != float64(0) {
-			t.Errorf("%v", told)
+		if reply := a.do("GET", "/mail", "", 200); reply["waiting"] != float64(1) || reply["retrying"] != float64(0) {
+			t.Errorf("%v", reply)
 		}
 		a.do("POST", "/mail/test", `{"email":"nothing"}`, 422)
 		a.do("POST", "/mail/test", `{}`, 422)
@@ -44,8 +44,8 @@ func TestSendTestMail(t *testing.T) {
 	smtp := testenv.SMTP(t)
 	smtp.Refuse("no@example.com", "550 no such user")
 	a := newAPI(t, authtest.SQLite(t), "mail: {url: 'smtp://"+smtp.Address+"', from: 'Ann <ann@example.com>'}", nil)
-	if told := a.do("POST", "/mail/test", `{"email":"me@example.com"}`, 200); told["sent"] != true {
-		t.Errorf("%v", told)
+	if reply := a.do("POST", "/mail/test", `{"email":"me@example.com"}`, 200); reply["sent"] != true {
+		t.Errorf("%v", reply)
 	}
 	if mails := smtp.Take(); len(mails) != 1 || mails[0].To != "me@example.com" || mails[0].From != "ann@example.com" {
 		t.Errorf("%+v", mails)
@@ -65,8 +65,8 @@ func TestSendTestMail(t *testing.T) {
 	a.do("POST", "/mail/test", `{"email":"me@example.com"}`, 502)
 
 	bare := newAPI(t, authtest.SQLite(t), "", nil)
-	if told := bare.do("GET", "/mail", "", 200); told["configured"] != false || told["server"] != nil {
-		t.Errorf("%v", told)
+	if reply := bare.do("GET", "/mail", "", 200); reply["configured"] != false || reply["server"] != nil {
+		t.Errorf("%v", reply)
 	}
 	bare.do("POST", "/mail/test", `{"email":"me@example.com"}`, 409)
 }

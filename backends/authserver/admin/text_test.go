@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/authtest"
 )
 
-// TestUnstorableTextMatchesNothing checks that text that a database cannot store matches nothing or is refused, and does not cause a server
-// error.
+// TestUnstorableTextMatchesNothing checks that text that a database cannot store matches nothing or is refused, and
+// does not cause a server error.
 func TestUnstorableTextMatchesNothing(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -20,7 +20,7 @@ func TestUnstorableTextMatchesNothing(t *testing.T) {
 		a.do("POST", "/broker-providers", `{"slug":"keys","protocol":"api_key","config_data":{"header_name":"X-Key"}}`, 201)
 		idp := a.do("POST", "/idps", `{"name":"I","issuer":"https://idp.example"}`, 201)["id"].(string)
 		a.do("POST", "/resources", `{"slug":"mail","uri":"https://api.example/mail"}`, 201)
-		for _, one := range []string{
+		for _, call := range []string{
 			"GET /clients/<>", "PATCH /clients/<> {}", "DELETE /clients/<>", "PATCH /clients/<>/suspend", "POST /clients/<>/rotate-secret", "POST /clients/<>/refresh",
 			"GET /users/<>", "PATCH /users/<> {}", "DELETE /users/<>", "PATCH /users/<>/disable", "PATCH /users/<>/enable", "GET /users/<>/tokens", "DELETE /users/<>/tokens",
 			"GET /users/<>/factors", "DELETE /users/<>/factors", "GET /users/<>/grants", "DELETE /grants/consent/<>", "DELETE /grants/broker/<>",
@@ -41,7 +41,7 @@ func TestUnstorableTextMatchesNothing(t *testing.T) {
 			"PUT /users/" + user + "/connections/keys {\"api_key\":\"<>\"}",
 			`POST /broker-providers {"slug":"x","protocol":"api_key","display_name":"<>"}`, `POST /broker-providers {"slug":"z","protocol":"api_key","config_data":{"header_name":"<>"}}`,
 		} {
-			method, rest, _ := strings.Cut(one, " ")
+			method, rest, _ := strings.Cut(call, " ")
 			path, body, _ := strings.Cut(rest, " ")
 			path, query, _ := strings.Cut(path, "?")
 			for _, bad := range []string{"\x00", "\xff"} {
@@ -51,7 +51,7 @@ func TestUnstorableTextMatchesNothing(t *testing.T) {
 				w := httptest.NewRecorder()
 				a.Admin().ServeHTTP(w, r)
 				if w.Code >= http.StatusInternalServerError || strings.Contains(path, "<>") && w.Code != http.StatusNotFound {
-					t.Errorf("%s with %q: %d %s", one, bad, w.Code, w.Body)
+					t.Errorf("%s with %q: %d %s", call, bad, w.Code, w.Body)
 				}
 			}
 		}

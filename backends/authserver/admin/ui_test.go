@@ -51,15 +51,15 @@ func TestUI(t *testing.T) {
 		}
 		folder := name[:strings.LastIndex(name, "/")+1]
 		for _, found := range loads.FindAllStringSubmatch(w.Body.String(), -1) {
-			at := strings.TrimPrefix(found[1], "./")
-			from := folder
-			for strings.HasPrefix(at, "../") {
-				at = at[3:]
-				from = from[:strings.LastIndex(strings.TrimSuffix(from, "/"), "/")+1]
+			file := strings.TrimPrefix(found[1], "./")
+			base := folder
+			for strings.HasPrefix(file, "../") {
+				file = file[3:]
+				base = base[:strings.LastIndex(strings.TrimSuffix(base, "/"), "/")+1]
 			}
-			if !seen[from+at] {
-				seen[from+at] = true
-				todo = append(todo, from+at)
+			if !seen[base+file] {
+				seen[base+file] = true
+				todo = append(todo, base+file)
 			}
 		}
 	}

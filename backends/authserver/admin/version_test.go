@@ -14,7 +14,7 @@ func TestVersions(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		a := newAPI(t, k, "data_encryption: {driver: aes_master, aes_master: {key_env: MASTER}}", map[string]string{"MASTER": master})
-		with := func(method, path, body, match string, status int) string {
+		send := func(method, path, body, match string, status int) string {
 			t.Helper()
 			a.clock.Pass(1_000_000)
 			r := httptest.NewRequest(method, "/admin"+path, strings.NewReader(body))
@@ -29,10 +29,10 @@ func TestVersions(t *testing.T) {
 				t.Fatalf("%s %s: %d %s, want %d", method, path, w.Code, w.Body, status)
 			}
 			if tag := w.Header().Get("ETag"); method == "GET" {
-				again, unchanged := httptest.NewRequest(method, "/admin"+path, nil), httptest.NewRecorder()
-				again.Header.Set("Authorization", "Bearer "+key)
-				again.Header.Set("If-None-Match", tag)
-				if a.Admin().ServeHTTP(unchanged, again); unchanged.Code != http.StatusNotModified || unchanged.Body.Len() > 0 {
+				repeated, unchanged := httptest.NewRequest(method, "/admin"+path, nil), httptest.NewRecorder()
+				repeated.Header.Set("Authorization", "Bearer "+key)
+				repeated.Header.Set("If-None-Match", tag)
+				if a.Admin().ServeHTTP(unchanged, repeated); unchanged.Code != http.StatusNotModified || unchanged.Body.Len() > 0 {
 					t.Errorf("%s with If-None-Match: %d %s", path, unchanged.Code, unchanged.Body)
 				}
 			}
@@ -47,7 +47,7 @@ func TestVersions(t *testing.T) {
 		a.do("POST", "/broker-providers", `{"slug":"git","protocol":"oauth","config_data":{"client_id": "<c>", "client_secret":"hush"}}`, 201)
 		idp := a.do("POST", "/idps", `{"name":"I","issuer":"https://idp.example"}`, 201)["id"].(string)
 		policy := a.do("POST", "/xaa/policies", `{"name":"P","idp_id":"`+idp+`"}`, 201)["id"].(string)
-		for _, one := range []struct {
+		for _, obj := range []struct {
 			path, method, first, second string
 			acts                        []string // further changes, PATCH without a body
 			stays                       bool     // the object cannot be deleted
@@ -60,40 +60,40 @@ func TestVersions(t *testing.T) {
 			{"/idps/" + idp, "PUT", `{"name":"J","issuer":"https://idp.example"}`, `{"name":"K","issuer":"https://idp.example","enabled":false}`, nil, false},
 			{"/settings/dcr", "PATCH", `{"mode":"approved_redirects"}`, `{"mode":"admin_only"}`, nil, true},
 		} {
-			read := func() string { t.Helper(); return with("GET", one.path, "", "", 200) }
+			read := func() string { t.Helper(); return send("GET", obj.path, "", "", 200) }
 			old := read()
 			if old == "" || read() != old {
-				t.Errorf("%s: ETag %q, then %q", one.path, old, read())
+				t.Errorf("%s: ETag %q, then %q", obj.path, old, read())
 			}
-			first := with(one.method, one.path, one.first, old, 200)
+			first := send(obj.method, obj.path, obj.first, old, 200)
 			if now := read(); first == old || first != now {
-				t.Errorf("%s: %s became %s, and is %s", one.path, old, first, now)
+				t.Errorf("%s: %s became %s, and is %s", obj.path, old, first, now)
 			}
-			with(one.method, one.path, one.second, old, 412)
-			with(one.method, one.path, one.second, `"x", W/`+first, 412)
-			with(one.method, one.path, one.second, "x", 400)
-			for _, act := range one.acts {
-				with("PATCH", one.path+act, "", old, 412)
+			send(obj.method, obj.path, obj.second, old, 412)
+			send(obj.method, obj.path, obj.second, `"x", W/`+first, 412)
+			send(obj.method, obj.path, obj.second, "x", 400)
+			for _, act := range obj.acts {
+				send("PATCH", obj.path+act, "", old, 412)
 			}
-			if !one.stays {
-				with("DELETE", one.path, "", old, 412)
+			if !obj.stays {
+				send("DELETE", obj.path, "", old, 412)
 			}
 			if now := read(); now != first {
-				t.Errorf("%s: a refused change has replaced the version, now %s, before %s", one.path, now, first)
+				t.Errorf("%s: a refused change has replaced the version, now %s, before %s", obj.path, now, first)
 			}
-			second := with(one.method, one.path, one.second, strings.TrimSuffix(first, `"`)+`-gzip"`, 200) // as encode makes it
+			second := send(obj.method, obj.path, obj.second, strings.TrimSuffix(first, `"`)+`-gzip"`, 200) // as encode makes it
 			if now := read(); second == first || second != now {
-				t.Errorf("%s: %s became %s, and is %s", one.path, first, second, now)
+				t.Errorf("%s: %s became %s, and is %s", obj.path, first, second, now)
 			}
-			with(one.method, one.path, one.first, "", 200) // without If-Match
-			with(one.method, one.path, one.second, "*", 200)
-			for _, act := range one.acts {
-				with("PATCH", one.path+act, "", read(), 200)
+			send(obj.method, obj.path, obj.first, "", 200) // without If-Match
+			send(obj.method, obj.path, obj.second, "*", 200)
+			for _, act := range obj.acts {
+				send("PATCH", obj.path+act, "", read(), 200)
 			}
 		}
 		for _, path := range []string{"/clients/" + client, "/users/" + user, "/resources/mail", "/broker-providers/git", "/xaa/policies/" + policy, "/idps/" + idp} {
-			with("DELETE", path, "", with("GET", path, "", "", 200), 204)
-			with("DELETE", path, "", "*", 404)
+			send("DELETE", path, "", send("GET", path, "", "", 200), 204)
+			send("DELETE", path, "", "*", 404)
 		}
 	})
 }
@@ -114,23 +114,23 @@ func TestVersionsAtOnce(t *testing.T) {
 			return w
 		}
 		tag := send("GET", "", "").Header().Get("ETag")
-		const most = 8
-		codes := make(chan int, most)
-		for i := range most {
+		const attempts = 8
+		codes := make(chan int, attempts)
+		for i := range attempts {
 			go func() { codes <- send("PATCH", `{"name":"`+strings.Repeat("n", i+1)+`"}`, tag).Code }()
 		}
-		made := 0
-		for range most {
+		successes := 0
+		for range attempts {
 			switch code := <-codes; code {
 			case http.StatusOK:
-				made++
+				successes++
 			case http.StatusPreconditionFailed:
 			default:
 				t.Errorf("%d", code)
 			}
 		}
-		if made != 1 {
-			t.Errorf("%d of %d changes of the same version succeeded", made, most)
+		if successes != 1 {
+			t.Errorf("%d of %d changes of the same version succeeded", successes, attempts)
 		}
 	})
 }

@@ -16,7 +16,7 @@ func TestFeed(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		f := audit.New(k.Server)
-		begin := k.Clock.Now()
+		start := k.Clock.Now()
 		for i := range 120 {
 			action := "token.issued"
 			if i%3 == 0 {
@@ -25,9 +25,9 @@ func TestFeed(t *testing.T) {
 			f.Add(t.Context(), kernel.Event{Action: action, Actor: "ann", Client: "c" + strconv.Itoa(i%2), Detail: []string{"n", strconv.Itoa(i)}})
 			k.Clock.Pass(time.Second)
 		}
-		all := audit.Query{Since: begin, Until: k.Clock.Now()}
+		all := audit.Query{Since: start, Until: k.Clock.Now()}
 		list, more, err := f.List(t.Context(), all, 100, 0)
-		if err != nil || len(list) != 100 || !more || list[0].Detail != "n=119" || list[0].Actor != "ann" || !list[0].CreatedAt.Equal(begin.Add(119*time.Second)) {
+		if err != nil || len(list) != 100 || !more || list[0].Detail != "n=119" || list[0].Actor != "ann" || !list[0].CreatedAt.Equal(start.Add(119*time.Second)) {
 			t.Fatalf("%d, %t, %+v, error %v", len(list), more, list[:1], err)
 		}
 		for name, test := range map[string]struct {
@@ -39,9 +39,9 @@ func TestFeed(t *testing.T) {
 			"none":    {func(q *audit.Query) { q.Action = "token" }, 0},
 			"client":  {func(q *audit.Query) { q.Client = "c1" }, 60},
 			"actor":   {func(q *audit.Query) { q.Actor = "bob" }, 0},
-			"until":   {func(q *audit.Query) { q.Until = begin.Add(9 * time.Second) }, 10},
-			"since":   {func(q *audit.Query) { q.Since = begin.Add(110 * time.Second) }, 10},
-			"nothing": {func(q *audit.Query) { q.Until = begin.Add(-time.Second) }, 0},
+			"until":   {func(q *audit.Query) { q.Until = start.Add(9 * time.Second) }, 10},
+			"since":   {func(q *audit.Query) { q.Since = start.Add(110 * time.Second) }, 10},
+			"nothing": {func(q *audit.Query) { q.Until = start.Add(-time.Second) }, 0},
 		} {
 			q := all
 			test.change(&q)
@@ -118,9 +118,9 @@ func FuzzValue(f *testing.F) {
 			return
 		}
 		text := audit.Pairs([]string{name, value, name2, value2})
-		kept := audit.Pairs([]string{"x", value2}) // without the pairs that Pairs omits
+		want := audit.Pairs([]string{"x", value2}) // without the characters that Pairs removes
 		got, ok := audit.Value(text, name2)
-		if again := audit.Pairs([]string{"x", got}); !ok || again != kept {
+		if pairs := audit.Pairs([]string{"x", got}); !ok || pairs != want {
 			t.Errorf("%s: %s is %q, %v", text, name2, got, ok)
 		}
 	})

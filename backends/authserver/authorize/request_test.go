@@ -42,19 +42,19 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		r, err := a.Parse(t.Context(), values)
-		refusal, told := errors.AsType[*authorize.RefusalError](err)
+		refusal, refused := errors.AsType[*authorize.RefusalError](err)
 		switch {
 		case err == nil:
 			if r.Redirect != callback || len(r.Challenge) != 43 || len(r.Scope) > 1 || len(values["state"]) > 1 || string(r.State) != values.Get("state") {
 				t.Fatalf("accepted %+v", r)
 			}
-			if again, _, err := a.Open(t.Context(), a.Seal(r, "visit"), "visit"); err != nil || string(again.State) != string(r.State) {
-				t.Fatalf("comes back as %+v: %v", again, err)
+			if opened, _, err := a.Open(t.Context(), a.Seal(r, "visit"), "visit"); err != nil || string(opened.State) != string(r.State) {
+				t.Fatalf("comes back as %+v: %v", opened, err)
 			}
-		case told:
-			to := a.Refused(refusal).Location()
-			if !strings.HasPrefix(to, callback+"&error=") || strings.ContainsAny(to, "\r\n #") || !strings.Contains(to, "&iss=https%3A%2F%2Fas.example") {
-				t.Fatalf("leads to %q", to)
+		case refused:
+			location := a.Refused(refusal).Location()
+			if !strings.HasPrefix(location, callback+"&error=") || strings.ContainsAny(location, "\r\n #") || !strings.Contains(location, "&iss=https%3A%2F%2Fas.example") {
+				t.Fatalf("leads to %q", location)
 			}
 		default:
 			if e, ok := apierror.From(err); !ok || e.Status != 400 {

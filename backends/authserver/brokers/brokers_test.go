@@ -309,9 +309,9 @@ func TestTokens(t *testing.T) {
 			t.Errorf("%s: sent %v %s", test.name, got, basic)
 		}
 	}
-	if at := (&brokers.OAuthConfig{AuthorizeURL: "https://up.example/a?x=1", ClientID: "c", ScopeSeparator: ",", ExtraAuthParams: map[string]string{"prompt": "consent"}}).AuthorizeAt("https://as.example/back", "s", "ch", []string{"a", "b"}); at !=
+	if authURL := (&brokers.OAuthConfig{AuthorizeURL: "https://up.example/a?x=1", ClientID: "c", ScopeSeparator: ",", ExtraAuthParams: map[string]string{"prompt": "consent"}}).AuthorizeAt("https://as.example/back", "s", "ch", []string{"a", "b"}); authURL !=
 		"https://up.example/a?client_id=c&code_challenge=ch&code_challenge_method=S256&prompt=consent&redirect_uri=https%3A%2F%2Fas.example%2Fback&response_type=code&scope=a%2Cb&state=s&x=1" {
-		t.Errorf("%s", at)
+		t.Errorf("%s", authURL)
 	}
 }
 
@@ -327,18 +327,18 @@ func TestServiceAccount(t *testing.T) {
 	}
 	k := authtest.SQLite(t)
 	b := newBrokers(t, k, map[string]string{"CONNECTOR_KEY": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}))})
-	var to string
+	var tokenURL string
 	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		claims := jwt.MapClaims{}
 		_, err := jwt.ParseWithClaims(r.FormValue("assertion"), claims, func(*jwt.Token) (any, error) { return &key.PublicKey, nil }, jwt.WithValidMethods([]string{"ES256"}), jwt.WithTimeFunc(k.Clock.Now))
-		if err != nil || claims["iss"] != "sa@project.example" || claims["aud"] != to || claims["scope"] != "x y" || claims["exp"].(float64)-claims["iat"].(float64) != 60 {
+		if err != nil || claims["iss"] != "sa@project.example" || claims["aud"] != tokenURL || claims["scope"] != "x y" || claims["exp"].(float64)-claims["iat"].(float64) != 60 {
 			t.Errorf("%v, error %v", claims, err)
 		}
 		_, _ = io.WriteString(w, `{"access_token":"sa","expires_in":60}`)
 	}))
 	defer up.Close()
-	to = up.URL + "/token"
-	p := &brokers.Provider{Slug: "sa", Protocol: brokers.ServiceAccount, Config: config(t, "token_url", to, "sa_email", "sa@project.example", "sa_key_ref", "CONNECTOR_KEY", "algorithm", "ES256", "token_ttl_seconds", 60)}
+	tokenURL = up.URL + "/token"
+	p := &brokers.Provider{Slug: "sa", Protocol: brokers.ServiceAccount, Config: config(t, "token_url", tokenURL, "sa_email", "sa@project.example", "sa_key_ref", "CONNECTOR_KEY", "algorithm", "ES256", "token_ttl_seconds", 60)}
 	if err := b.Create(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}

@@ -266,7 +266,7 @@ func FuzzRules(f *testing.F) {
 			t.Error(err)
 		}
 		for name := range maps.Keys(names) {
-			if name != "iss" && slices.ContainsFunc(reserved, func(one string) bool { return strings.EqualFold(one, name) }) {
+			if name != "iss" && slices.ContainsFunc(reserved, func(key string) bool { return strings.EqualFold(key, name) }) {
 				t.Errorf("%s has %s", object, name)
 			}
 		}

@@ -26,18 +26,18 @@ func TestRows(t *testing.T) {
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		ctx := t.Context()
 		cs := clients.New(k.Server, clients.Options{Hasher: quick})
-		one := &clients.Client{
+		first := &clients.Client{
 			Name: "One", AuthMethod: clients.MethodBasic, Redirects: []string{"https://c.example/cb"}, Grants: []string{clients.GrantCode},
 			Responses: []string{"code"}, Scope: []string{"a", "b"}, Agent: true, AgentText: "does", Source: clients.Admin,
 			Metadata: clients.Metadata{ClientURI: "https://c.example", Contacts: []string{"c@example.com"}, JWKS: clients.RawJSON(`{"keys":[]}`), DPoP: true},
 		}
-		secret, err := cs.Create(ctx, one)
-		if err != nil || len(secret) != 43 || strings.Contains(one.Secret, secret) || strings.HasPrefix(one.ID, "http") {
-			t.Fatalf("secret %q, client %+v, error %v", secret, one, err)
+		secret, err := cs.Create(ctx, first)
+		if err != nil || len(secret) != 43 || strings.Contains(first.Secret, secret) || strings.HasPrefix(first.ID, "http") {
+			t.Fatalf("secret %q, client %+v, error %v", secret, first, err)
 		}
-		got, err := cs.Find(ctx, one.ID)
-		if err != nil || got.Name != "One" || !slices.Equal(got.Scope, one.Scope) || !got.Agent || got.Metadata.ClientURI != "https://c.example" ||
-			!got.Metadata.DPoP || !got.IssuedAt.Equal(one.IssuedAt) || !slices.Equal(got.Redirects, one.Redirects) || got.Secret != one.Secret {
+		got, err := cs.Find(ctx, first.ID)
+		if err != nil || got.Name != "One" || !slices.Equal(got.Scope, first.Scope) || !got.Agent || got.Metadata.ClientURI != "https://c.example" ||
+			!got.Metadata.DPoP || !got.IssuedAt.Equal(first.IssuedAt) || !slices.Equal(got.Redirects, first.Redirects) || got.Secret != first.Secret {
 			t.Fatalf("%+v, error %v", got, err)
 		}
 		for _, id := range []string{"other", "a\x00", "\xff"} {
@@ -45,16 +45,16 @@ func TestRows(t *testing.T) {
 				t.Errorf("%q: error %v", id, err)
 			}
 		}
-		if _, err := cs.SetStatus(ctx, one.ID, clients.Suspended); err != nil {
+		if _, err := cs.SetStatus(ctx, first.ID, clients.Suspended); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := cs.Find(ctx, one.ID); err != nil || got.Active() {
+		if got, err := cs.Find(ctx, first.ID); err != nil || got.Active() {
 			t.Errorf("%+v is active after it was suspended, error %v", got, err)
 		}
-		if _, err := cs.SetStatus(ctx, one.ID, clients.Revoked); err != nil {
+		if _, err := cs.SetStatus(ctx, first.ID, clients.Revoked); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := cs.SetStatus(ctx, one.ID, clients.Active); !errors.Is(err, clients.ErrRevoked) {
+		if _, err := cs.SetStatus(ctx, first.ID, clients.Active); !errors.Is(err, clients.ErrRevoked) {
 			t.Errorf("a revoked client is activated: error %v", err)
 		}
 		if _, err := cs.SetStatus(ctx, "other", clients.Active); !errors.Is(err, clients.ErrUnknown) {
@@ -159,23 +159,23 @@ func TestEqualWork(t *testing.T) {
 	}
 	id, secret := add(&clients.Client{AuthMethod: clients.MethodBasic})
 	posts, posted := add(&clients.Client{AuthMethod: clients.MethodPost})
-	gone, had := add(&clients.Client{AuthMethod: clients.MethodBasic})
-	if _, err := cs.SetStatus(t.Context(), gone, clients.Suspended); err != nil {
+	suspended, suspendedSecret := add(&clients.Client{AuthMethod: clients.MethodBasic})
+	if _, err := cs.SetStatus(t.Context(), suspended, clients.Suspended); err != nil {
 		t.Fatal(err)
 	}
 	public, _ := add(&clients.Client{AuthMethod: clients.MethodNone})
-	sends := func(what, id, secret string, good bool, cost int64) {
+	sends := func(name, id, secret string, good bool, cost int64) {
 		t.Helper()
 		before := hashes.Load()
 		_, err := cs.Authenticate(t.Context(), []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))}, nil)
 		if (err == nil) != good || hashes.Load()-before != cost {
-			t.Errorf("%s: %d hashes, error %v", what, hashes.Load()-before, err)
+			t.Errorf("%s: %d hashes, error %v", name, hashes.Load()-before, err)
 		}
 	}
 	for range 2 { // also after the valid secret was cached
 		sends("an unknown client", "nobody", secret, false, 1)
 		sends("a wrong secret", id, secret[1:], false, 1)
-		sends("a suspended client", gone, had, false, 1)
+		sends("a suspended client", suspended, suspendedSecret, false, 1)
 		sends("another way", posts, posted, false, 1)
 		sends("a public client", public, secret, false, 1)
 		_, err := cs.Authenticate(t.Context(), []string{"Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))}, nil)
@@ -190,21 +190,21 @@ func TestEqualWork(t *testing.T) {
 func TestOtherNode(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
-		here := clients.New(k.Server, clients.Options{Hasher: quick})
+		node := clients.New(k.Server, clients.Options{Hasher: quick})
 		other := authtest.On(t, k.DB)
-		there := clients.New(other.Server, clients.Options{Hasher: quick})
+		otherNode := clients.New(other.Server, clients.Options{Hasher: quick})
 		c := &clients.Client{AuthMethod: clients.MethodNone, Source: clients.Admin}
-		if _, err := here.Create(t.Context(), c); err != nil {
+		if _, err := node.Create(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := there.Find(t.Context(), c.ID); err != nil {
+		if _, err := otherNode.Find(t.Context(), c.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := here.SetStatus(t.Context(), c.ID, clients.Suspended); err != nil {
+		if _, err := node.SetStatus(t.Context(), c.ID, clients.Suspended); err != nil {
 			t.Fatal(err)
 		}
 		other.Clock.Pass(5 * time.Second)
-		if got, err := there.Find(t.Context(), c.ID); err != nil || got.Active() {
+		if got, err := otherNode.Find(t.Context(), c.ID); err != nil || got.Active() {
 			t.Errorf("%+v, error %v", got, err)
 		}
 	})
@@ -262,9 +262,9 @@ func FuzzMatchRedirect(f *testing.F) {
 	f.Add("http://127.0.0.1:@x/cb")
 	f.Add("") // the only redirect URI may be omitted
 	f.Fuzz(func(t *testing.T, uri string) {
-		to, ok := c.MatchRedirect(uri)
-		if uri == "" && to != c.Redirects[0] {
-			t.Fatalf("%q", to)
+		redirect, ok := c.MatchRedirect(uri)
+		if uri == "" && redirect != c.Redirects[0] {
+			t.Fatalf("%q", redirect)
 		}
 		if !ok || uri == "" {
 			return
@@ -289,8 +289,8 @@ func TestReplaceAlone(t *testing.T) {
 		Hasher: quick, Mode: clients.Open, Grants: []string{clients.GrantCode, clients.GrantClient}, DefaultScope: []string{"read"}, Approved: []string{"https://c.example/cb"},
 	}
 	cs := clients.New(k.Server, options)
-	const code, both = `{"redirect_uris":["https://c.example/cb"]}`, `{"redirect_uris":["https://c.example/cb"],"grant_types":["authorization_code","client_credentials"]}`
-	alone, _, _, err := cs.Register(t.Context(), []byte(both))
+	const code, bothGrants = `{"redirect_uris":["https://c.example/cb"]}`, `{"redirect_uris":["https://c.example/cb"],"grant_types":["authorization_code","client_credentials"]}`
+	alone, _, _, err := cs.Register(t.Context(), []byte(bothGrants))
 	if err != nil || len(alone.Scope) != 0 || !slices.Equal(cs.Ceiling(alone), options.DefaultScope) {
 		t.Fatalf("%+v, error %v", alone, err)
 	}
@@ -300,7 +300,7 @@ func TestReplaceAlone(t *testing.T) {
 	}
 	options.DefaultScope = []string{"list"}
 	cs = clients.New(k.Server, options)
-	if c, _, err = cs.Replace(t.Context(), c.ID, []byte(both)); err != nil || len(c.Scope) != 0 || !slices.Equal(cs.Ceiling(c), options.DefaultScope) {
+	if c, _, err = cs.Replace(t.Context(), c.ID, []byte(bothGrants)); err != nil || len(c.Scope) != 0 || !slices.Equal(cs.Ceiling(c), options.DefaultScope) {
 		t.Errorf("%+v, error %v", c, err)
 	}
 	if err := cs.SetMode(t.Context(), clients.AdminOnly); err != nil {

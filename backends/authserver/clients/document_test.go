@@ -105,8 +105,8 @@ func TestDocument(t *testing.T) {
 		// The document is cached for an hour, also on another node.
 		other := documented(authtest.On(t, k.DB), clients.Options{})
 		for _, node := range []*clients.Clients{cs, other} {
-			if again, err := node.Current(ctx, id); err != nil || again.Name != "App" || p.fetches.Load() != 1 {
-				t.Errorf("%+v, error %v, %d fetches", again, err, p.fetches.Load())
+			if cached, err := node.Current(ctx, id); err != nil || cached.Name != "App" || p.fetches.Load() != 1 {
+				t.Errorf("%+v, error %v, %d fetches", cached, err, p.fetches.Load())
 			}
 		}
 		if k.Events.Count("client.registered") != 1 {
@@ -201,8 +201,8 @@ func TestDocumentFaults(t *testing.T) {
 		t.Errorf("%v\n%v\n%v", missing, absent, forbidden)
 	}
 	// If metadata documents are disabled, such clients are unknown.
-	off := clients.New(k.Server, clients.Options{Hasher: quick})
-	if _, err := off.Current(t.Context(), p.publish("/c1", someClient)); !errors.Is(err, clients.ErrUnknown) {
+	disabled := clients.New(k.Server, clients.Options{Hasher: quick})
+	if _, err := disabled.Current(t.Context(), p.publish("/c1", someClient)); !errors.Is(err, clients.ErrUnknown) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -215,10 +215,10 @@ func TestDocumentFlights(t *testing.T) {
 	cs := documented(k, clients.Options{})
 	id := p.publish("/c", someClient)
 	p.hold = make(chan struct{})
-	gone, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	var all sync.WaitGroup
 	all.Go(func() { // the request that started the fetch may end early
-		if _, err := cs.Current(gone, id); !errors.Is(err, context.Canceled) {
+		if _, err := cs.Current(ctx, id); !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
 	})

@@ -22,7 +22,7 @@ func TestRemotes(t *testing.T) {
 	defer r.end()
 	for i := range maxSources + 10 {
 		uri := fmt.Sprintf("https://c%d.example/keys", i)
-		if at := r.source(uri); at != r.source(uri) || at.JWKS != uri || len(r.sources) > maxSources {
+		if src := r.source(uri); src != r.source(uri) || src.JWKS != uri || len(r.sources) > maxSources {
 			t.Fatalf("%d sources", len(r.sources))
 		}
 	}
@@ -31,15 +31,15 @@ func TestRemotes(t *testing.T) {
 		t.Fatal(err)
 	}
 	provider := jwkstest.New(t, jwkstest.JWK("k", key))
-	near := newRemotes([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, zap.NewNop)
-	defer near.end()
-	known := published{near, provider.URL + "/keys"}
+	local := newRemotes([]netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, zap.NewNop)
+	defer local.end()
+	known := published{local, provider.URL + "/keys"}
 	if found, err := known.Find(t.Context(), "k", "ES256"); err != nil || len(found) != 1 {
 		t.Errorf("%d keys, error %v", len(found), err)
 	}
 	for range maxFetches {
 		r.waiting <- struct{}{}
-		near.waiting <- struct{}{}
+		local.waiting <- struct{}{}
 	}
 	// A client with cached keys does not wait for the slow key servers of other clients.
 	if found, err := known.Find(t.Context(), "k", "ES256"); err != nil || len(found) != 1 {

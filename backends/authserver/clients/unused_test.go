@@ -51,15 +51,15 @@ func (s *selfish) do(t *testing.T, name, statement string) {
 }
 
 // sweep checks that a sweep removes exactly the clients with the given names.
-func (s *selfish) sweep(t *testing.T, gone ...string) {
+func (s *selfish) sweep(t *testing.T, removed ...string) {
 	t.Helper()
 	if err := s.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n, err := s.SweepUnused(t.Context()); n != len(gone) || err != nil {
-		t.Errorf("%d were removed, want %v, error %v", n, gone, err)
+	if n, err := s.SweepUnused(t.Context()); n != len(removed) || err != nil {
+		t.Errorf("%d were removed, want %v, error %v", n, removed, err)
 	}
-	for _, name := range gone {
+	for _, name := range removed {
 		if _, err := s.Find(t.Context(), s.ids[name]); !errors.Is(err, clients.ErrUnknown) {
 			t.Errorf("%s is left: %v", name, err)
 		}
@@ -80,11 +80,11 @@ func TestUnused(t *testing.T) {
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		ctx := t.Context()
 		s := newSelfish(k, clients.Options{UnusedLife: 30 * day, IdleLife: 180 * day, DefaultScope: []string{"read"}})
-		made := &clients.Client{Name: "made", AuthMethod: clients.MethodNone, Source: clients.Admin}
-		if _, err := s.Create(ctx, made); err != nil {
+		adminClient := &clients.Client{Name: "made", AuthMethod: clients.MethodNone, Source: clients.Admin}
+		if _, err := s.Create(ctx, adminClient); err != nil {
 			t.Fatal(err)
 		}
-		s.ids["made"] = made.ID
+		s.ids["made"] = adminClient.ID
 		token := s.register(t, "managed", "")
 		token2 := s.register(t, "unused", "")
 		for _, name := range []string{"came", "consent", "family", "issued", "runtime", "policy", "stopped"} {
@@ -171,16 +171,16 @@ func TestLastUseWrittenHourly(t *testing.T) {
 			return c.SeenAt
 		}
 		first := k.Clock.Now()
-		if at := seen(); !at.Equal(first) {
-			t.Errorf("%v, want %v", at, first)
+		if got := seen(); !got.Equal(first) {
+			t.Errorf("%v, want %v", got, first)
 		}
 		k.Clock.Pass(59 * time.Minute)
-		if at := seen(); !at.Equal(first) {
-			t.Errorf("written after less than an hour: %v", at)
+		if got := seen(); !got.Equal(first) {
+			t.Errorf("written after less than an hour: %v", got)
 		}
 		k.Clock.Pass(time.Minute)
-		if at := seen(); !at.Equal(k.Clock.Now()) {
-			t.Errorf("%v, want %v", at, k.Clock.Now())
+		if got := seen(); !got.Equal(k.Clock.Now()) {
+			t.Errorf("%v, want %v", got, k.Clock.Now())
 		}
 		k.Clock.Pass(10_000 * day)
 		s.sweep(t) // lifetimes of 0 keep all clients

@@ -215,23 +215,23 @@ func TestValues(t *testing.T) {
 	for i := range keys {
 		k := &keys[i]
 		for _, value := range bad[typeOf(k)] {
-			from := map[string]string{"file": nested(k.Name, "\""+value+"\"")}
+			texts := map[string]string{"file": nested(k.Name, "\""+value+"\"")}
 			vars := make(map[string]string)
 			if v := k.Variable(); v != "" {
-				vars[v], from["environment"] = value, ""
+				vars[v], texts["environment"] = value, ""
 			}
-			for where, text := range from {
-				_, err := Parse([]byte(text), environment(pick(where == "environment", vars)))
+			for source, text := range texts {
+				_, err := Parse([]byte(text), environment(pick(source == "environment", vars)))
 				if err == nil || !strings.Contains(err.Error(), k.String()+": ") || !strings.Contains(err.Error(), `"`+value+`" is not`) {
-					t.Errorf("%s: %q from the %s: %v", k.Name, value, where, err)
+					t.Errorf("%s: %q from the %s: %v", k.Name, value, source, err)
 				}
 			}
 		}
 	}
 }
 
-func pick(on bool, vars map[string]string) map[string]string {
-	if on {
+func pick(enabled bool, vars map[string]string) map[string]string {
+	if enabled {
 		return vars
 	}
 	return nil

@@ -17,17 +17,17 @@ var readHere = map[string]string{
 }
 
 // fieldPath returns the names of the fields that lead to the value of a key, such as Signing and KeyPath.
-func fieldPath(in reflect.Value, at any) []string {
+func fieldPath(in reflect.Value, target any) []string {
 	for i := range in.NumField() {
 		field := in.Type().Field(i)
 		if !field.IsExported() {
 			continue
 		}
-		if v := in.Field(i).Addr(); v.Interface() == at {
+		if v := in.Field(i).Addr(); v.Interface() == target {
 			return []string{field.Name}
 		}
 		if _, ref := reflect.TypeAssert[Ref](in.Field(i)); !ref && field.Type.Kind() == reflect.Struct {
-			if below := fieldPath(in.Field(i), at); below != nil {
+			if below := fieldPath(in.Field(i), target); below != nil {
 				return append([]string{field.Name}, below...)
 			}
 		}
@@ -35,8 +35,8 @@ func fieldPath(in reflect.Value, at any) []string {
 	return nil
 }
 
-// TestEachKeyIsRead checks that each key is read outside of this package, unless it belongs to a feature that is not built and
-// therefore refused.
+// TestEachKeyIsRead checks that each key is read outside of this package, unless it belongs to a feature that is not
+// built and therefore refused.
 func TestEachKeyIsRead(t *testing.T) {
 	t.Parallel()
 	var sources []string
@@ -61,18 +61,18 @@ func TestEachKeyIsRead(t *testing.T) {
 	c := new(Config)
 	for i := range keys {
 		k := &keys[i]
-		where := fieldPath(reflect.ValueOf(c).Elem(), k.pointer(c))
-		if len(where) == 0 {
+		fields := fieldPath(reflect.ValueOf(c).Elem(), k.pointer(c))
+		if len(fields) == 0 {
 			t.Fatalf("%s has no field", k.Name)
 		}
-		section, field := regexp.MustCompile(`\.`+where[0]+`\b`), regexp.MustCompile(`\.`+where[len(where)-1]+`\b`)
+		section, field := regexp.MustCompile(`\.`+fields[0]+`\b`), regexp.MustCompile(`\.`+fields[len(fields)-1]+`\b`)
 		read := false
 		for _, text := range sources {
 			read = read || section.MatchString(text) && field.MatchString(text)
 		}
 		switch {
 		case !read && readHere[k.Name] == "":
-			t.Errorf("%s (%s) is parsed, and nothing reads it", k.Name, strings.Join(where, "."))
+			t.Errorf("%s (%s) is parsed, and nothing reads it", k.Name, strings.Join(fields, "."))
 		case read && readHere[k.Name] != "":
 			t.Errorf("%s is read: take it out of the list", k.Name)
 		}

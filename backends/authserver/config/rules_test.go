@@ -310,9 +310,9 @@ func FuzzParse(f *testing.F) {
 		if !errors.As(err, &faults) || len(faults) == 0 || !slices.IsSorted(faults) || len(slices.Compact(slices.Clone(faults))) != len(faults) {
 			t.Fatalf("%T %q", err, err)
 		}
-		_, again := Parse([]byte(text), environment(vars))
-		if again == nil || again.Error() != err.Error() {
-			t.Fatalf("once %q, then %v", err, again)
+		_, secondErr := Parse([]byte(text), environment(vars))
+		if secondErr == nil || secondErr.Error() != err.Error() {
+			t.Fatalf("once %q, then %v", err, secondErr)
 		}
 	})
 }

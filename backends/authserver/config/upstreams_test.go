@@ -67,12 +67,12 @@ func TestUpstreams(t *testing.T) {
 		return upstreamsEnvironment(name)
 	}
 	alone := withUpstreams(`[{slug: company, issuer: 'https://id.example', client_id: a, client_secret_env: SECRET}]`)
-	again, err := Parse(alone, other)
+	changed, err := Parse(alone, other)
 	if err != nil {
 		t.Fatal(err)
 	}
 	same, err := Parse(alone, upstreamsEnvironment)
-	if err != nil || again.Digest() == same.Digest() {
+	if err != nil || changed.Digest() == same.Digest() {
 		t.Errorf("configurations with different secrets are equal, error %v", err)
 	}
 }

@@ -149,50 +149,50 @@ func (n *node) fill(t *testing.T, u *upstream) (user string, r *resources.Resour
 	if err := n.catalog.Create(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	made, err := (&users.Users{Server: n.Kernel.Server, Passwords: authtest.Quick}).Create(t.Context(), users.New{Email: "ann@example.com", Password: "correct horse"}, "")
+	newUser, err := (&users.Users{Server: n.Kernel.Server, Passwords: authtest.Quick}).Create(t.Context(), users.New{Email: "ann@example.com", Password: "correct horse"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made.ID, r
+	return newUser.ID, r
 }
 
 // begin returns the parameters of the authorization request.
 func (n *node) begin(t *testing.T, s connections.Start) url.Values {
 	t.Helper()
-	to, err := n.Begin(t.Context(), s)
+	location, err := n.Begin(t.Context(), s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at, err := url.Parse(to)
+	authURL, err := url.Parse(location)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return at.Query()
+	return authURL.Query()
 }
 
 // connect connects a user to the provider.
 func (n *node) connect(t *testing.T, user string) {
 	t.Helper()
 	q := n.begin(t, connections.Start{User: user, Provider: "chat", ReturnURL: "https://app.example/done", Scope: "read"})
-	to, err := n.Finish(t.Context(), connections.End{User: user, Provider: "chat", State: q.Get("state"), Code: "x"})
-	if err != nil || to != "https://app.example/done?connected=chat" {
-		t.Fatalf("%q, error %v", to, err)
+	location, err := n.Finish(t.Context(), connections.End{User: user, Provider: "chat", State: q.Get("state"), Code: "x"})
+	if err != nil || location != "https://app.example/done?connected=chat" {
+		t.Fatalf("%q, error %v", location, err)
 	}
 }
 
-func refused(t *testing.T, what string, err error, code string) {
+func refused(t *testing.T, name string, err error, code string) {
 	t.Helper()
 	if e, ok := apierror.From(err); !ok || e.Code != code {
-		t.Errorf("%s: error %v, want %s", what, err, code)
+		t.Errorf("%s: error %v, want %s", name, err, code)
 	}
 }
 
 // lacking checks that an error asks for the user's consent, with the given cause and address.
-func lacking(t *testing.T, what string, err error, cause, to string) {
+func lacking(t *testing.T, name string, err error, cause, consentURL string) {
 	t.Helper()
-	refused(t, what, err, kernel.ConsentRequired)
-	if lacks, ok := errors.AsType[*kernel.ConsentError](err); !ok || lacks.Cause != cause || lacks.URL != to {
-		t.Errorf("%s: %+v", what, lacks)
+	refused(t, name, err, kernel.ConsentRequired)
+	if lacks, ok := errors.AsType[*kernel.ConsentError](err); !ok || lacks.Cause != cause || lacks.URL != consentURL {
+		t.Errorf("%s: %+v", name, lacks)
 	}
 }
 
@@ -223,15 +223,15 @@ func TestStates(t *testing.T) {
 		refused(t, "another provider", err, kernel.InvalidRequest)
 		_, err = finish("bob", "chat", state, "x", "")
 		refused(t, "somebody else", err, kernel.AccessDenied)
-		if to, err := finish(ann, "chat", state, "x", ""); err != nil || to != "https://app.example/in/here?connected=chat&x=1" {
-			t.Errorf("%q, error %v", to, err)
+		if location, err := finish(ann, "chat", state, "x", ""); err != nil || location != "https://app.example/in/here?connected=chat&x=1" {
+			t.Errorf("%q, error %v", location, err)
 		}
 		_, err = finish(ann, "chat", state, "x", "")
 		refused(t, "again", err, kernel.InvalidRequest)
-		for failed, told := range map[string]string{"access_denied": "access_denied", "<script>": "server_error", "": "server_error"} {
+		for failed, want := range map[string]string{"access_denied": "access_denied", "<script>": "server_error", "": "server_error"} {
 			q := n.begin(t, connections.Start{User: ann, Provider: "chat", ReturnURL: "https://app.example/done"})
-			if to, err := finish(ann, "chat", q.Get("state"), "", failed); err != nil || to != "https://app.example/done?error="+told+"&provider=chat" {
-				t.Errorf("%q, error %v", to, err)
+			if location, err := finish(ann, "chat", q.Get("state"), "", failed); err != nil || location != "https://app.example/done?error="+want+"&provider=chat" {
+				t.Errorf("%q, error %v", location, err)
 			}
 		}
 		q = n.begin(t, connections.Start{User: ann, Provider: "chat", ReturnURL: "https://app.example/done"})
@@ -270,15 +270,15 @@ func TestRootReturn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for to, good := range map[string]bool{
+	for returnURL, good := range map[string]bool{
 		"https://bare.example": true, "https://bare.example/": true, "https://rooted.example": true, "https://rooted.example/": true, "https://below.example": true, "https://below.example/": true,
 		"https://query.example/?a": true, "https://query.example?a": true,
 		"https://bare.example//": false, "https://bare.example/?": false, "https://bare.example/x": false, "http://bare.example": false, "https://bare.example.evil.example": false,
 		"https://below.example.evil.example": false, "https://below.example@evil.example": false, "https://query.example": false,
 	} {
-		_, err := n.Begin(t.Context(), connections.Start{User: ann, Provider: "chat", Resource: "https://chat.example/", ReturnURL: to})
+		_, err := n.Begin(t.Context(), connections.Start{User: ann, Provider: "chat", Resource: "https://chat.example/", ReturnURL: returnURL})
 		if (err == nil) != good {
-			t.Errorf("%s: error %v", to, err)
+			t.Errorf("%s: error %v", returnURL, err)
 		}
 	}
 }
@@ -288,25 +288,25 @@ func TestRootReturn(t *testing.T) {
 func TestRenewedOnce(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
-		one, u := newNode(t, k, nil), newUpstream(t)
+		first, u := newNode(t, k, nil), newUpstream(t)
 		two := newNode(t, authtest.On(t, k.DB), nil)
-		ann, r := one.fill(t, u)
-		_, err := one.Exchange(t.Context(), ann, r, []string{"read"})
+		ann, r := first.fill(t, u)
+		_, err := first.Exchange(t.Context(), ann, r, []string{"read"})
 		lacking(t, "nothing connected", err, kernel.ConsentMissing, authtest.Issuer+"/connect/chat")
 		u.set(func() { u.life = 60 })
-		one.connect(t, ann)
-		_, err = one.Exchange(t.Context(), ann, r, []string{"read", "write"})
+		first.connect(t, ann)
+		_, err = first.Exchange(t.Context(), ann, r, []string{"read", "write"})
 		lacking(t, "less granted", err, kernel.ScopeInsufficient, authtest.Issuer+"/connect/chat")
-		if a, err := one.Exchange(t.Context(), ann, r, []string{"read"}); err != nil || a.AccessToken != "access-0" || a.ExpiresIn != time.Minute {
+		if a, err := first.Exchange(t.Context(), ann, r, []string{"read"}); err != nil || a.AccessToken != "access-0" || a.ExpiresIn != time.Minute {
 			t.Errorf("%+v, error %v", a, err)
 		}
-		for _, n := range []*node{one, two} {
+		for _, n := range []*node{first, two} {
 			n.Clock.Pass(31 * time.Second)
 		}
 		u.set(func() { u.life = 3600 })
 		var all sync.WaitGroup
 		for i := range 50 {
-			n := []*node{one, two}[i%2]
+			n := []*node{first, two}[i%2]
 			all.Go(func() {
 				if a, err := n.Exchange(t.Context(), ann, r, []string{"read"}); err != nil || a.AccessToken != "access-1" {
 					t.Errorf("%+v, error %v", a, err)
@@ -327,14 +327,14 @@ func TestRenewedOnce(t *testing.T) {
 		}
 
 		// If the caller that started a renewal is cancelled, the new credential is stored nevertheless.
-		for _, n := range []*node{one, two} {
+		for _, n := range []*node{first, two} {
 			n.Clock.Pass(time.Hour)
 		}
 		u.set(func() { u.hold = make(chan struct{}) })
 		ctx, cancel := context.WithCancel(t.Context())
 		left := make(chan error, 1)
 		go func() {
-			_, err := one.Exchange(ctx, ann, r, []string{"read"})
+			_, err := first.Exchange(ctx, ann, r, []string{"read"})
 			left <- err
 		}()
 		<-u.arrived
@@ -348,32 +348,32 @@ func TestRenewedOnce(t *testing.T) {
 		}
 
 		// A provider's outage does not end the connection; a refused refresh token does.
-		for _, n := range []*node{one, two} {
+		for _, n := range []*node{first, two} {
 			n.Clock.Pass(time.Hour)
 		}
 		u.set(func() { u.hold, u.status = nil, http.StatusBadGateway })
-		_, err = one.Exchange(t.Context(), ann, r, []string{"read"})
+		_, err = first.Exchange(t.Context(), ann, r, []string{"read"})
 		refused(t, "down", err, kernel.Unavailable)
 		u.set(func() { u.status, u.present = 0, "stolen and used" })
 		_, err = two.Exchange(t.Context(), ann, r, []string{"read"})
 		lacking(t, "ended", err, kernel.ConsentMissing, authtest.Issuer+"/connect/chat")
-		if list, err := one.Of(t.Context(), ann); err != nil || len(list) != 0 {
+		if list, err := first.Of(t.Context(), ann); err != nil || len(list) != 0 {
 			t.Errorf("%v, error %v", list, err)
 		}
-		one.connect(t, ann)
+		first.connect(t, ann)
 		if a, err := two.Exchange(t.Context(), ann, r, []string{"read"}); err != nil || a.AccessToken == "" {
 			t.Errorf("%+v, error %v", a, err)
 		}
-		p, err := one.brokers.Find(t.Context(), "chat")
+		p, err := first.brokers.Find(t.Context(), "chat")
 		if err == nil {
-			err = one.Disconnect(t.Context(), ann, p)
+			err = first.Disconnect(t.Context(), ann, p)
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = two.Exchange(t.Context(), ann, r, []string{"read"})
 		refused(t, "disconnected", err, kernel.ConsentRequired)
-		one.Kernel.Close() // waits for the background work
+		first.Kernel.Close() // waits for the background work
 		u.set(func() {
 			if len(u.revoked) != 1 || u.revoked[0] != u.present {
 				t.Errorf("revoked: %v", u.revoked)
@@ -415,9 +415,9 @@ func TestRenewedForLess(t *testing.T) {
 		n.connect(t, ann)
 		n.Clock.Pass(time.Hour)
 		u.set(func() { u.scope = "r:a" })
-		for _, when := range []string{"as it is renewed", "afterwards"} {
+		for _, name := range []string{"as it is renewed", "afterwards"} {
 			_, err := n.Exchange(t.Context(), ann, r, []string{"read"})
-			lacking(t, when, err, kernel.ScopeInsufficient, authtest.Issuer+"/connect/chat")
+			lacking(t, name, err, kernel.ScopeInsufficient, authtest.Issuer+"/connect/chat")
 		}
 	})
 }

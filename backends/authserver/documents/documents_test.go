@@ -100,8 +100,8 @@ func TestHosts(t *testing.T) {
 	d, _ := newDocuments(t, documents.Options{Timeout: 5 * time.Second})
 	for _, host := range outboundtest.Hosts {
 		name := host
-		if at, _, err := net.SplitHostPort(host); err == nil {
-			name = at
+		if hostname, _, err := net.SplitHostPort(host); err == nil {
+			name = hostname
 		}
 		if strings.HasSuffix(strings.TrimSuffix(name, "."), ".test") {
 			continue
@@ -169,16 +169,16 @@ func TestFetchResponses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d, _ := newDocuments(t, documents.Options{Networks: here})
-			asked := 0
-			at := site(t, func(w http.ResponseWriter, r *http.Request) string {
-				if asked++; r.Header.Get("Accept") != "application/json" || r.Method != http.MethodGet || r.Header.Get("Cookie") != "" {
+			requests := 0
+			baseURL := site(t, func(w http.ResponseWriter, r *http.Request) string {
+				if requests++; r.Header.Get("Accept") != "application/json" || r.Method != http.MethodGet || r.Header.Get("Cookie") != "" {
 					t.Errorf("%s %v", r.Method, r.Header)
 				}
 				return test.serve(w)
 			})
-			found, err := d.Fetch(t.Context(), at+"/c")
-			if asked != 1 {
-				t.Errorf("asked %d times", asked)
+			found, err := d.Fetch(t.Context(), baseURL+"/c")
+			if requests != 1 {
+				t.Errorf("asked %d times", requests)
 			}
 			if test.code == "-" && (err != nil || !strings.HasPrefix(string(found.Text), "{")) || test.code != "-" && !is(err, test.code) {
 				t.Errorf("error %v", err)
@@ -190,7 +190,7 @@ func TestFetchResponses(t *testing.T) {
 func TestFresh(t *testing.T) {
 	t.Parallel()
 	date := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	at := func(d time.Duration) string { return date.Add(d).Format(http.TimeFormat) }
+	httpDate := func(d time.Duration) string { return date.Add(d).Format(http.TimeFormat) }
 	for name, test := range map[string]struct {
 		header []string
 		want   time.Duration
@@ -206,10 +206,10 @@ func TestFresh(t *testing.T) {
 		"overflow":      {[]string{"Cache-Control", "max-age=99999999999999999999"}, time.Minute},
 		"no-cache":      {[]string{"Cache-Control", "no-cache, max-age=600"}, time.Minute},
 		"no-store":      {[]string{"Cache-Control", "max-age=600, no-store"}, 0},
-		"expires":       {[]string{"Expires", at(20 * time.Minute), "Date", at(0)}, 20 * time.Minute},
-		"expired":       {[]string{"Expires", at(-time.Minute), "Date", at(0)}, time.Minute},
+		"expires":       {[]string{"Expires", httpDate(20 * time.Minute), "Date", httpDate(0)}, 20 * time.Minute},
+		"expired":       {[]string{"Expires", httpDate(-time.Minute), "Date", httpDate(0)}, time.Minute},
 		"expires 0":     {[]string{"Expires", "0"}, time.Minute},
-		"max-age first": {[]string{"Expires", at(20 * time.Minute), "Date", at(0), "Cache-Control", "max-age=120"}, 2 * time.Minute},
+		"max-age first": {[]string{"Expires", httpDate(20 * time.Minute), "Date", httpDate(0), "Cache-Control", "max-age=120"}, 2 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -232,9 +232,9 @@ func TestFresh(t *testing.T) {
 func TestHostLimit(t *testing.T) {
 	t.Parallel()
 	d, k := newDocuments(t, documents.Options{Networks: here})
-	at := site(t, func(http.ResponseWriter, *http.Request) string { return `{"client_id":"%s"}` })
+	baseURL := site(t, func(http.ResponseWriter, *http.Request) string { return `{"client_id":"%s"}` })
 	fetch := func() error {
-		_, err := d.Fetch(t.Context(), at+"/c")
+		_, err := d.Fetch(t.Context(), baseURL+"/c")
 		return err
 	}
 	for range 5 {
@@ -259,22 +259,22 @@ func TestHostLimit(t *testing.T) {
 func TestHostLimitOfKnown(t *testing.T) {
 	t.Parallel()
 	d, k := newDocuments(t, documents.Options{Networks: here})
-	at := site(t, func(_ http.ResponseWriter, r *http.Request) string { return `{"client_id":"%s"}` })
+	baseURL := site(t, func(_ http.ResponseWriter, r *http.Request) string { return `{"client_id":"%s"}` })
 	fetches := 0
 	flood := func() {
 		for range 10 {
-			if _, err := d.Fetch(t.Context(), at+"/c"); err == nil {
+			if _, err := d.Fetch(t.Context(), baseURL+"/c"); err == nil {
 				fetches++
 			}
 		}
 	}
 	for range 10 {
 		flood()
-		if _, err := d.Refetch(t.Context(), at+"/c"); err != nil {
+		if _, err := d.Refetch(t.Context(), baseURL+"/c"); err != nil {
 			t.Fatal(err)
 		}
 		fetches++
-		if _, err := d.Refetch(t.Context(), at+"/c"); !is(err, kernel.Unavailable) {
+		if _, err := d.Refetch(t.Context(), baseURL+"/c"); !is(err, kernel.Unavailable) {
 			t.Errorf("error %v", err)
 		}
 		k.Clock.Pass(2 * time.Second)
@@ -289,7 +289,7 @@ func TestPlaces(t *testing.T) {
 	t.Parallel()
 	d, k := newDocuments(t, documents.Options{Networks: here})
 	hold, arrived := make(chan struct{}), make(chan struct{}, 40)
-	at := site(t, func(_ http.ResponseWriter, r *http.Request) string {
+	baseURL := site(t, func(_ http.ResponseWriter, r *http.Request) string {
 		arrived <- struct{}{}
 		<-hold
 		return `{"client_id":"http://` + r.Host + `/c"}`
@@ -297,7 +297,7 @@ func TestPlaces(t *testing.T) {
 	var all sync.WaitGroup
 	for range 32 {
 		all.Go(func() {
-			if _, err := d.Fetch(t.Context(), at+"/c"); err != nil {
+			if _, err := d.Fetch(t.Context(), baseURL+"/c"); err != nil {
 				t.Error(err)
 			}
 		})
@@ -305,12 +305,12 @@ func TestPlaces(t *testing.T) {
 		k.Clock.Pass(time.Second)
 	}
 	k.Clock.Pass(time.Minute)
-	if _, err := d.Fetch(t.Context(), at+"/c"); !is(err, kernel.Unavailable) {
+	if _, err := d.Fetch(t.Context(), baseURL+"/c"); !is(err, kernel.Unavailable) {
 		t.Errorf("error %v", err)
 	}
 	close(hold)
 	all.Wait()
-	if _, err := d.Fetch(t.Context(), at+"/c"); err != nil {
+	if _, err := d.Fetch(t.Context(), baseURL+"/c"); err != nil {
 		t.Error(err)
 	}
 }
@@ -319,7 +319,7 @@ func TestPlaces(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	d, _ := newDocuments(t, documents.Options{Networks: here, Timeout: 50 * time.Millisecond})
-	at := site(t, func(w http.ResponseWriter, r *http.Request) string {
+	baseURL := site(t, func(w http.ResponseWriter, r *http.Request) string {
 		if r.URL.Path == "/drip" {
 			_, _ = io.WriteString(w, "{")
 			_ = http.NewResponseController(w).Flush()
@@ -328,7 +328,7 @@ func TestTimeout(t *testing.T) {
 		return ""
 	})
 	for _, path := range []string{"/silent", "/drip"} {
-		if _, err := d.Fetch(t.Context(), at+path); !is(err, "") {
+		if _, err := d.Fetch(t.Context(), baseURL+path); !is(err, "") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -118,10 +118,10 @@ func TestReseal(t *testing.T) {
 		fill(t, k, master(t, one, ""), rows)
 		reseal := func(e encryption.Encryptor, want encryption.Resealed) {
 			t.Helper()
-			told := 0
-			done, err := encryption.Reseal(t.Context(), k.Server, e, column, func(encryption.Resealed) { told++ })
-			if err != nil || done != want || told != 3 {
-				t.Fatalf("%+v, error %v, reported %d times", done, err, told)
+			reports := 0
+			done, err := encryption.Reseal(t.Context(), k.Server, e, column, func(encryption.Resealed) { reports++ })
+			if err != nil || done != want || reports != 3 {
+				t.Fatalf("%+v, error %v, reported %d times", done, err, reports)
 			}
 			if good, current := opened(t, k, e); good != rows || current != rows {
 				t.Fatalf("%d open, %d are current", good, current)
@@ -132,21 +132,21 @@ func TestReseal(t *testing.T) {
 		reseal(master(t, two, ""), none)
 
 		// A run that is interrupted, as by a kill, is completed by the next run.
-		to := encryption.Chain(remote, master(t, two, ""))
+		target := encryption.Chain(remote, master(t, two, ""))
 		ctx, cancel := context.WithCancel(t.Context())
-		done, err := encryption.Reseal(ctx, k.Server, to, column, func(encryption.Resealed) { cancel() })
+		done, err := encryption.Reseal(ctx, k.Server, target, column, func(encryption.Resealed) { cancel() })
 		if err == nil || done.Rewritten != 100 {
 			t.Fatalf("%+v, error %v", done, err)
 		}
-		if good, current := opened(t, k, to); good != rows || current != 100 {
+		if good, current := opened(t, k, target); good != rows || current != 100 {
 			t.Errorf("%d open, %d are current", good, current)
 		}
 		s.Set(transittest.Faults{Sealed: true})
-		if _, err := encryption.Reseal(t.Context(), k.Server, to, column, nil); !errors.Is(err, transit.ErrUnavailable) {
+		if _, err := encryption.Reseal(t.Context(), k.Server, target, column, nil); !errors.Is(err, transit.ErrUnavailable) {
 			t.Errorf("error %v", err)
 		}
 		s.Set(transittest.Faults{})
-		reseal(to, encryption.Resealed{Scanned: rows, Rewritten: rows - 100})
+		reseal(target, encryption.Resealed{Scanned: rows, Rewritten: rows - 100})
 		reseal(remote, none)
 		s.Rotate("transit", "data")
 		reseal(remote, all)

@@ -12,23 +12,23 @@ const rfcSecret = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
 
 func TestStepOf(t *testing.T) {
 	t.Parallel()
-	for at, code := range map[int64]string{89: "359152", 1111111109: "081804", 1111111111: "050471", 1234567890: "005924", 2000000000: "279037", 20000000000: "353130"} {
-		now := time.Unix(at, 0)
+	for seconds, code := range map[int64]string{89: "359152", 1111111109: "081804", 1111111111: "050471", 1234567890: "005924", 2000000000: "279037", 20000000000: "353130"} {
+		now := time.Unix(seconds, 0)
 		step, ok := stepOf(rfcSecret, code, now, 0)
-		if !ok || step != at/30 {
-			t.Errorf("%d: %d, %v", at, step, ok)
+		if !ok || step != seconds/30 {
+			t.Errorf("%d: %d, %v", seconds, step, ok)
 		}
-		for off, want := range map[time.Duration]bool{-30 * time.Second: true, 30 * time.Second: true, -60 * time.Second: false, 60 * time.Second: false} {
-			if _, ok := stepOf(rfcSecret, code, now.Add(off), 0); ok != want {
-				t.Errorf("%d: %s off is %v", at, off, ok)
+		for offset, want := range map[time.Duration]bool{-30 * time.Second: true, 30 * time.Second: true, -60 * time.Second: false, 60 * time.Second: false} {
+			if _, ok := stepOf(rfcSecret, code, now.Add(offset), 0); ok != want {
+				t.Errorf("%d: %s off is %v", seconds, offset, ok)
 			}
 		}
 		if _, ok := stepOf(rfcSecret, code, now, step); ok {
-			t.Errorf("%d: a code is accepted twice", at)
+			t.Errorf("%d: a code is accepted twice", seconds)
 		}
 		for _, other := range []string{"", code[1:], code + "0", "x" + code[1:]} {
 			if _, ok := stepOf(rfcSecret, other, now, 0); ok {
-				t.Errorf("%d: %q is accepted", at, other)
+				t.Errorf("%d: %q is accepted", seconds, other)
 			}
 		}
 	}

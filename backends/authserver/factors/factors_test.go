@@ -90,7 +90,7 @@ func TestParallelCodes(t *testing.T) {
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		d := newDesk(t, k)
 		d.Clock.Pass(time.Minute)
-		for what, code := range map[string]string{"an app's": d.code(d.secret), "for recovery": d.recovery[0]} {
+		for label, code := range map[string]string{"an app's": d.code(d.secret), "for recovery": d.recovery[0]} {
 			var good atomic.Int64
 			var all sync.WaitGroup
 			for range 4 {
@@ -100,15 +100,15 @@ func TestParallelCodes(t *testing.T) {
 					case err == nil && method == factors.ByCode:
 						good.Add(1)
 					case !errors.Is(err, factors.ErrWrong):
-						t.Errorf("%s: %v", what, err)
+						t.Errorf("%s: %v", label, err)
 					}
 				})
 			}
 			all.Wait()
 			if good.Load() != 1 {
-				t.Errorf("%s: good %d times", what, good.Load())
+				t.Errorf("%s: good %d times", label, good.Load())
 			}
-			if _, err := d.factors.Check(t.Context(), d.ann, browser, factors.Proof{Code: d.recovery[len(what)%9+1]}); err != nil { // a success resets the count of failures
+			if _, err := d.factors.Check(t.Context(), d.ann, browser, factors.Proof{Code: d.recovery[len(label)%9+1]}); err != nil { // a success resets the count of failures
 				t.Error(err)
 			}
 		}
@@ -121,12 +121,12 @@ func TestSealed(t *testing.T) {
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		d := newDesk(t, k)
 		d.Clock.Pass(time.Minute)
-		zero, one := strings.Repeat("0", 64), strings.Repeat("1", 64)
-		lost := d.room(one, "")
+		zero, newKey := strings.Repeat("0", 64), strings.Repeat("1", 64)
+		lost := d.room(newKey, "")
 		if _, err := lost.Check(t.Context(), d.ann, browser, factors.Proof{Code: d.code(d.secret)}); err == nil || errors.Is(err, factors.ErrWrong) {
 			t.Errorf("without the key: %v", err)
 		}
-		moved, err := encryption.NewMaster(one, zero)
+		moved, err := encryption.NewMaster(newKey, zero)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestDraft(t *testing.T) {
 		}
 		return e.Status
 	}
-	for what, status := range map[string][2]int{
+	for label, status := range map[string][2]int{
 		"another browser": {try(d.ann, "other", draft.Signed, "A", d.code(secret)), http.StatusBadRequest},
 		"another user":    {try(bob, browser, draft.Signed, "A", d.code(secret)), http.StatusBadRequest},
 		"junk":            {try(d.ann, browser, "junk", "A", d.code(secret)), http.StatusBadRequest},
@@ -179,7 +179,7 @@ func TestDraft(t *testing.T) {
 		"a long name":     {try(d.ann, browser, draft.Signed, strings.Repeat("x", 61), d.code(secret)), http.StatusUnprocessableEntity},
 	} {
 		if status[0] != status[1] {
-			t.Errorf("%s: %d", what, status[0])
+			t.Errorf("%s: %d", label, status[0])
 		}
 	}
 	d.Clock.Pass(10 * time.Minute)

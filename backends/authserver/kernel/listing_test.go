@@ -42,8 +42,8 @@ func FuzzParsePlace(f *testing.F) {
 		if !ok {
 			return
 		}
-		if again, ok := ParsePlace(p.String()); !ok || again != p || strings.Contains(p.ID, "\x00") {
-			t.Errorf("%q: %+v, again %+v", text, p, again)
+		if parsed, ok := ParsePlace(p.String()); !ok || parsed != p || strings.Contains(p.ID, "\x00") {
+			t.Errorf("%q: %+v, again %+v", text, p, parsed)
 		}
 	})
 }

@@ -110,7 +110,7 @@ func TestFiles(t *testing.T) {
 			if pem, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(pem), "-----BEGIN PRIVATE KEY-----\n") {
 				t.Errorf("%.40q, error %v", pem, err)
 			}
-			if again := start(t, k, keys.Files{Folder: folder}, algorithm); list(t, again)[0] != list(t, ks)[0] {
+			if restarted := start(t, k, keys.Files{Folder: folder}, algorithm); list(t, restarted)[0] != list(t, ks)[0] {
 				t.Error("after another start there is another key")
 			}
 			if err := os.Chmod(path, 0o640); err != nil {
@@ -148,15 +148,15 @@ func TestRotate(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, k, _ authtest.Kernel, s, same keys.Store) {
 		ks := start(t, k, s, keys.ES256)
-		there := keys.New(k.Server, keys.Options{Store: same, Algorithm: keys.ES256, Retain: retain})
-		if err := there.Reload(t.Context()); err != nil {
+		otherNode := keys.New(k.Server, keys.Options{Store: same, Algorithm: keys.ES256, Retain: retain})
+		if err := otherNode.Reload(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		old := sign(t, ks)
 		k.Clock.Pass(time.Minute)
-		made, err := ks.Rotate(t.Context(), "ann")
-		if err != nil || made.Algorithm != keys.ES256 {
-			t.Fatalf("%+v, error %v", made, err)
+		key, err := ks.Rotate(t.Context(), "ann")
+		if err != nil || key.Algorithm != keys.ES256 {
+			t.Fatalf("%+v, error %v", key, err)
 		}
 		if k.Events.Count("key.rotated") != 1 || k.Events.All()[0].Actor != "ann" {
 			t.Errorf("%+v", k.Events.All())
@@ -168,12 +168,12 @@ func TestRotate(t *testing.T) {
 		stranger(t, ks, old)
 		stranger(t, ks, fresh)
 		// Another node learns of the key by its first token.
-		if _, err := there.Verify(t.Context(), keys.AccessToken, fresh); err != nil {
+		if _, err := otherNode.Verify(t.Context(), keys.AccessToken, fresh); err != nil {
 			t.Error(err)
 		}
-		stranger(t, there, fresh)
+		stranger(t, otherNode, fresh)
 		all := list(t, ks)
-		if len(all) != 2 || all[0].ID != made.ID || !all[0].RotatedAt.IsZero() || !all[1].RotatedAt.Equal(all[0].CreatedAt) {
+		if len(all) != 2 || all[0].ID != key.ID || !all[0].RotatedAt.IsZero() || !all[1].RotatedAt.Equal(all[0].CreatedAt) {
 			t.Fatalf("%+v", all)
 		}
 		// The keys of an algorithm that is no longer used are kept.
@@ -208,16 +208,16 @@ func TestRotate(t *testing.T) {
 func TestOtherNode(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, k, other authtest.Kernel, s, same keys.Store) {
-		here, there := start(t, k, s, keys.ES256), start(t, other, same, keys.ES256)
-		if list(t, here)[0].ID != list(t, there)[0].ID {
+		node, otherNode := start(t, k, s, keys.ES256), start(t, other, same, keys.ES256)
+		if list(t, node)[0].ID != list(t, otherNode)[0].ID {
 			t.Fatal("two nodes have created two first keys")
 		}
-		made, err := here.Rotate(t.Context(), "ann")
+		key, err := node.Rotate(t.Context(), "ann")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := there.Reload(t.Context()); err != nil || list(t, there)[0].ID != made.ID {
-			t.Errorf("%+v, error %v", list(t, there), err)
+		if err := otherNode.Reload(t.Context()); err != nil || list(t, otherNode)[0].ID != key.ID {
+			t.Errorf("%+v, error %v", list(t, otherNode), err)
 		}
 	})
 }
@@ -227,23 +227,23 @@ func TestOtherNode(t *testing.T) {
 func TestRotateBehind(t *testing.T) {
 	t.Parallel()
 	stores(t, func(t *testing.T, k, other authtest.Kernel, s, same keys.Store) {
-		here, there := start(t, k, s, keys.ES256), start(t, other, same, keys.ES256)
+		node, otherNode := start(t, k, s, keys.ES256), start(t, other, same, keys.ES256)
 		k.Clock.Pass(time.Minute)
-		former, err := here.Rotate(t.Context(), "ann")
+		former, err := node.Rotate(t.Context(), "ann")
 		if err != nil {
 			t.Fatal(err)
 		}
 		k.Clock.Pass(-time.Minute) // both nodes may share this clock
-		made, err := there.Rotate(t.Context(), "ann")
+		key, err := otherNode.Rotate(t.Context(), "ann")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := here.Reload(t.Context()); err != nil {
+		if err := node.Reload(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for _, ks := range []*keys.Keys{here, there} {
-			if all := list(t, ks); len(all) != 3 || made.ID == former.ID || all[0].ID != made.ID || !all[0].RotatedAt.IsZero() {
-				t.Errorf("the keys are %+v, want the new key %+v", all, made)
+		for _, ks := range []*keys.Keys{node, otherNode} {
+			if all := list(t, ks); len(all) != 3 || key.ID == former.ID || all[0].ID != key.ID || !all[0].RotatedAt.IsZero() {
+				t.Errorf("the keys are %+v, want the new key %+v", all, key)
 			}
 		}
 	})
@@ -255,9 +255,9 @@ type leaving struct {
 	leave func()
 }
 
-func (l leaving) Make(ctx context.Context, algorithm string, at time.Time, first bool) error {
+func (l leaving) Make(ctx context.Context, algorithm string, created time.Time, first bool) error {
 	defer l.leave()
-	return l.Store.Make(ctx, algorithm, at, first)
+	return l.Store.Make(ctx, algorithm, created, first)
 }
 
 // TestRotateAndLeave checks that a new key signs and is recorded in the audit feed even if the caller has gone.
@@ -268,9 +268,9 @@ func TestRotateAndLeave(t *testing.T) {
 		defer cancel()
 		start(t, k, s, keys.ES256) // creates the first key
 		ks := start(t, k, leaving{s, cancel}, keys.ES256)
-		made, err := ks.Rotate(ctx, "ann")
-		if err != nil || ctx.Err() == nil || list(t, ks)[0].ID != made.ID || k.Events.Count("key.rotated") != 1 {
-			t.Errorf("%+v, error %v, %+v, %+v", made, err, list(t, ks), k.Events.All())
+		key, err := ks.Rotate(ctx, "ann")
+		if err != nil || ctx.Err() == nil || list(t, ks)[0].ID != key.ID || k.Events.Count("key.rotated") != 1 {
+			t.Errorf("%+v, error %v, %+v, %+v", key, err, list(t, ks), k.Events.All())
 		}
 	})
 }
@@ -370,13 +370,13 @@ func TestNotifiedOfRotation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	here := start(t, k, keys.Table{Server: k.Server, Encryptor: master}, keys.ES256)
-	there := start(t, other, keys.Table{Server: other.Server, Encryptor: master}, keys.ES256)
-	made, err := here.Rotate(t.Context(), "ann")
+	node := start(t, k, keys.Table{Server: k.Server, Encryptor: master}, keys.ES256)
+	otherNode := start(t, other, keys.Table{Server: other.Server, Encryptor: master}, keys.ES256)
+	key, err := node.Rotate(t.Context(), "ann")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); list(t, there)[0].ID != made.ID; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); list(t, otherNode)[0].ID != key.ID; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the other node was not notified")
 		}

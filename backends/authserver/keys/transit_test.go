@@ -40,46 +40,46 @@ func TestTransit(t *testing.T) {
 			t.Parallel()
 			authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 				s := transittest.New(t)
-				here := startFar(t, k, s, algorithm)
-				old := sign(t, here)
-				stranger(t, here, old)
-				if s.Asked("create") != 1 || here.Health() != nil {
-					t.Errorf("%d keys are made, health %v", s.Asked("create"), here.Health())
+				first := startFar(t, k, s, algorithm)
+				old := sign(t, first)
+				stranger(t, first, old)
+				if s.Asked("create") != 1 || first.Health() != nil {
+					t.Errorf("%d keys are made, health %v", s.Asked("create"), first.Health())
 				}
-				there := startFar(t, authtest.On(t, k.DB), s, algorithm)
-				made, err := here.Rotate(t.Context(), "ann")
+				second := startFar(t, authtest.On(t, k.DB), s, algorithm)
+				key, err := first.Rotate(t.Context(), "ann")
 				if err != nil || k.Events.Count("key.rotated") != 1 {
-					t.Fatalf("%+v, error %v", made, err)
+					t.Fatalf("%+v, error %v", key, err)
 				}
-				fresh := sign(t, here)
+				fresh := sign(t, first)
 				for _, text := range []string{old, fresh} {
-					if claims, err := there.Verify(t.Context(), keys.AccessToken, text); err != nil || string(claims) != `{"sub":"ann"}` {
+					if claims, err := second.Verify(t.Context(), keys.AccessToken, text); err != nil || string(claims) != `{"sub":"ann"}` {
 						t.Errorf("%s, error %v", claims, err)
 					}
-					stranger(t, there, text)
+					stranger(t, second, text)
 				}
-				if all := list(t, here); len(all) != 2 || all[0].ID != made.ID || all[1].RotatedAt.IsZero() {
+				if all := list(t, first); len(all) != 2 || all[0].ID != key.ID || all[1].RotatedAt.IsZero() {
 					t.Errorf("%+v", all)
 				}
 				k.Clock.Pass(1000 * time.Hour)
-				if n, err := here.Sweep(t.Context()); n != 0 || err != nil {
+				if n, err := first.Sweep(t.Context()); n != 0 || err != nil {
 					t.Errorf("%d removed, error %v", n, err)
 				}
-				stranger(t, here, old)
+				stranger(t, first, old)
 
 				// A rotation by the server's operator is noticed within a minute.
 				s.Rotate("transit", "signing")
-				asked := s.Asked("keys")
-				if err := here.Refresh(t.Context()); err != nil || s.Asked("keys") != asked {
+				count := s.Asked("keys")
+				if err := first.Refresh(t.Context()); err != nil || s.Asked("keys") != count {
 					t.Errorf("asked again at once, error %v", err)
 				}
 				k.Clock.Pass(time.Minute)
-				if err := here.Refresh(t.Context()); err != nil || len(list(t, here)) != 3 {
-					t.Errorf("%+v, error %v", list(t, here), err)
+				if err := first.Refresh(t.Context()); err != nil || len(list(t, first)) != 3 {
+					t.Errorf("%+v, error %v", list(t, first), err)
 				}
 				s.Oldest("transit", "signing", 3)
-				if err := here.Reload(t.Context()); err != nil || len(list(t, here)) != 1 {
-					t.Errorf("%+v, error %v", list(t, here), err)
+				if err := first.Reload(t.Context()); err != nil || len(list(t, first)) != 1 {
+					t.Errorf("%+v, error %v", list(t, first), err)
 				}
 			})
 		})
@@ -135,11 +135,11 @@ func TestTransitOutage(t *testing.T) {
 		k.Clock.Pass(time.Second)
 		fails(ks) // one request tries the server
 		s.Set(transittest.Faults{})
-		asked := s.Asked("sign")
+		count := s.Asked("sign")
 		for range 20 {
 			fails(ks)
 		}
-		if n := s.Asked("sign") - asked; n != 0 {
+		if n := s.Asked("sign") - count; n != 0 {
 			t.Errorf("%d attempts", n)
 		}
 		k.Clock.Pass(time.Second)
@@ -181,10 +181,10 @@ func TestTransitLeft(t *testing.T) {
 	s := transittest.New(t)
 	ks := startFar(t, k, s, keys.ES256)
 	sign(t, ks)
-	gone, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 5 {
-		if _, err := ks.Sign(gone, keys.AccessToken, []byte(`{}`)); err == nil {
+		if _, err := ks.Sign(ctx, keys.AccessToken, []byte(`{}`)); err == nil {
 			t.Error("signed")
 		}
 	}

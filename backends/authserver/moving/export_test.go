@@ -18,18 +18,18 @@ import (
 func TestExport(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
-		from := newTarget(t, k)
-		from.applies(moving.Keycloak, realm(t), false)
-		from.signsIn("ann@example.com")
-		from.authenticates()
-		if err := from.Write(t.Context(), func(c store.Conn) error {
-			_, _, err := from.Users.Pend(c, "new@example.com", "")
+		src := newTarget(t, k)
+		src.applies(moving.Keycloak, realm(t), false)
+		src.signsIn("ann@example.com")
+		src.authenticates()
+		if err := src.Write(t.Context(), func(c store.Conn) error {
+			_, _, err := src.Users.Pend(c, "new@example.com", "")
 			return err
 		}); err != nil {
 			t.Fatal(err)
 		}
 		var file strings.Builder
-		n, err := from.Export(t.Context(), &file)
+		n, err := src.Export(t.Context(), &file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,8 +40,8 @@ func TestExport(t *testing.T) {
 			t.Error("a secret is stored in clear text")
 		}
 
-		to := newTarget(t, authtest.SQLite(t))
-		lines := to.applies(moving.Tollgate, file.String(), false)
+		dst := newTarget(t, authtest.SQLite(t))
+		lines := dst.applies(moving.Tollgate, file.String(), false)
 		for _, l := range lines {
 			if l.Outcome != moving.Taken {
 				t.Errorf("%+v", l)
@@ -50,16 +50,16 @@ func TestExport(t *testing.T) {
 		if len(lines) != 6 {
 			t.Errorf("%d records, want 6", len(lines))
 		}
-		ann, shop := to.signsIn("ann@example.com"), to.authenticates()
+		ann, shop := dst.signsIn("ann@example.com"), dst.authenticates()
 		if ann.ID != "8a2f7b3e-0000-4000-8000-000000000001" || len(ann.Groups) != 2 || shop.Metadata.BackchannelLogout == "" || shop.SelfDeclared() {
 			t.Errorf("%+v, %+v", ann, shop)
 		}
-		to.takenOver(ann.ID, shop)
-		code, err := totp.GenerateCode(base32.StdEncoding.EncodeToString([]byte("sixteen of bytes")), to.Clock.Now())
+		dst.takenOver(ann.ID, shop)
+		code, err := totp.GenerateCode(base32.StdEncoding.EncodeToString([]byte("sixteen of bytes")), dst.Clock.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := to.Factors.Check(t.Context(), ann, "", factors.Proof{Code: code}); err != nil {
+		if _, err := dst.Factors.Check(t.Context(), ann, "", factors.Proof{Code: code}); err != nil {
 			t.Errorf("the code of the app: %v", err)
 		}
 	})

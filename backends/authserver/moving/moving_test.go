@@ -78,8 +78,8 @@ func (g *target) applies(read moving.Reader, file string, dry bool) map[string]m
 // outcomes returns the outcomes of lines, sorted by position.
 func outcomes(lines map[string]moving.Line) string {
 	list := make([]string, 0, len(lines))
-	for where, l := range lines {
-		list = append(list, where+": "+l.Outcome)
+	for position, l := range lines {
+		list = append(list, position+": "+l.Outcome)
 	}
 	slices.Sort(list)
 	return strings.Join(list, "\n")

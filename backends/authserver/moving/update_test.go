@@ -206,66 +206,66 @@ func (p *pipe) Read(b []byte) (int, error) { return p.from.Read(b) }
 func TestLinksAreTaken(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
-		from, ctx := newTarget(t, k), t.Context()
+		src, ctx := newTarget(t, k), t.Context()
 		const file = `{"users": [{"username": "ann@example.com", "federatedIdentities": [{"identityProvider": "corp", "userId": "s-1", "userName": "ann"}, {"identityProvider": "github", "userId": "7"}]},
 			{"username": "bob@example.com", "federatedIdentities": [{"identityProvider": "corp", "userId": "s-1"}]}],
 			"identityProviders": [{"alias": "corp", "config": {"issuer": "https://idp.example"}}, {"alias": "github", "config": {}}]}`
-		lines := from.applies(moving.Keycloak, file, false)
+		lines := src.applies(moving.Keycloak, file, false)
 		if l := lines["users[0] ann@example.com"]; l.Outcome != moving.Taken || len(l.Notes) != 1 || !strings.Contains(l.Notes[0], "github") {
 			t.Errorf("%+v", l)
 		}
 		if l := lines["users[1] bob@example.com"]; l.Outcome != moving.Refused || !strings.Contains(l.Why, "https://idp.example") {
 			t.Errorf("%+v", l)
 		}
-		ann, err := from.Users.FindByEmail(ctx, "ann@example.com")
+		ann, err := src.Users.FindByEmail(ctx, "ann@example.com")
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := k.Clock.Now().Add(72 * time.Hour).Truncate(time.Second)
-		if err := from.Users.PlanDeletion(ctx, ann.ID, at); err != nil {
+		deletionTime := k.Clock.Now().Add(72 * time.Hour).Truncate(time.Second)
+		if err := src.Users.PlanDeletion(ctx, ann.ID, deletionTime); err != nil {
 			t.Fatal(err)
 		}
 		var exported strings.Builder
-		if _, err := from.Export(ctx, &exported); err != nil {
+		if _, err := src.Export(ctx, &exported); err != nil {
 			t.Fatal(err)
 		}
 
-		to := newTarget(t, authtest.SQLite(t))
-		where := "line 1 ann@example.com"
-		if l := to.applies(moving.Tollgate, exported.String(), false)[where]; l.Outcome != moving.Taken {
+		dst := newTarget(t, authtest.SQLite(t))
+		position := "line 1 ann@example.com"
+		if l := dst.applies(moving.Tollgate, exported.String(), false)[position]; l.Outcome != moving.Taken {
 			t.Fatalf("%+v: %s", l, exported.String())
 		}
 		want := []upstreams.Link{{Issuer: "https://idp.example", Subject: "s-1", Username: "ann"}}
-		if links, err := to.Upstreams.Links(ctx, ann.ID); err != nil || !slices.Equal(links, want) {
+		if links, err := dst.Upstreams.Links(ctx, ann.ID); err != nil || !slices.Equal(links, want) {
 			t.Errorf("%+v, %v", links, err)
 		}
-		if planned, err := to.Users.DeletionOf(ctx, ann.ID); err != nil || !planned.Equal(at) {
-			t.Errorf("to be deleted at %v, want %v, %v", planned, at, err)
+		if planned, err := dst.Users.DeletionOf(ctx, ann.ID); err != nil || !planned.Equal(deletionTime) {
+			t.Errorf("to be deleted at %v, want %v, %v", planned, deletionTime, err)
 		}
-		to.Clock.Pass(73 * time.Hour)
-		if n, err := to.Users.SweepDeleted(ctx); err != nil || n != 1 {
+		dst.Clock.Pass(73 * time.Hour)
+		if n, err := dst.Users.SweepDeleted(ctx); err != nil || n != 1 {
 			t.Errorf("%d deleted, %v", n, err)
 		}
-		if _, err := to.Users.Find(ctx, ann.ID); !users.IsNone(err) {
+		if _, err := dst.Users.Find(ctx, ann.ID); !users.IsNone(err) {
 			t.Errorf("a user with a planned deletion remains: %v", err)
 		}
 
 		// An existing user gets the imported connections, and keeps the others.
-		to.applies(moving.CSV, "email,id\nann@example.com,"+ann.ID+"\n", false)
+		dst.applies(moving.CSV, "email,id\nann@example.com,"+ann.ID+"\n", false)
 		link := upstreams.Link{Issuer: "https://other.example", Subject: "x"}
-		if err := to.Write(ctx, func(c store.Conn) error { return to.Upstreams.PutLinks(c, ann.ID, []upstreams.Link{link}) }); err != nil {
+		if err := dst.Write(ctx, func(c store.Conn) error { return dst.Upstreams.PutLinks(c, ann.ID, []upstreams.Link{link}) }); err != nil {
 			t.Fatal(err)
 		}
-		changed(t, to.with(moving.Tollgate, exported.String(), moving.Options{Update: true})[where], "identities")
-		changed(t, to.with(moving.Tollgate, exported.String(), moving.Options{Update: true})[where], "")
-		if links, err := to.Upstreams.Links(ctx, ann.ID); err != nil || len(links) != 2 {
+		changed(t, dst.with(moving.Tollgate, exported.String(), moving.Options{Update: true})[position], "identities")
+		changed(t, dst.with(moving.Tollgate, exported.String(), moving.Options{Update: true})[position], "")
+		if links, err := dst.Upstreams.Links(ctx, ann.ID); err != nil || len(links) != 2 {
 			t.Errorf("%+v, %v", links, err)
 		}
 		bad := `{"user":{"email":"x@example.com","identities":[{"issuer":"nowhere","subject":"s"}]}}`
-		if l := to.applies(moving.Tollgate, bad, false)["line 1 x@example.com"]; l.Outcome != moving.Refused {
+		if l := dst.applies(moving.Tollgate, bad, false)["line 1 x@example.com"]; l.Outcome != moving.Refused {
 			t.Errorf("%+v", l)
 		}
-		if _, err := to.Users.Hash(ctx, "nobody"); !users.IsNone(err) || errors.Is(err, store.ErrUnavailable) {
+		if _, err := dst.Users.Hash(ctx, "nobody"); !users.IsNone(err) || errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("%v", err)
 		}
 	})

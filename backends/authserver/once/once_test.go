@@ -33,24 +33,24 @@ func rows(t *testing.T, db *store.DB) (n int) {
 // TestNodes checks that a mark of one node is valid on another node until it expires by that node's clock.
 func TestNodes(t *testing.T) {
 	t.Parallel()
-	authtest.OnBoth(t, func(t *testing.T, one authtest.Kernel) {
-		two := authtest.On(t, one.DB)
-		a, b := once.New(one.Server), once.New(two.Server)
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		other := authtest.On(t, k.DB)
+		a, b := once.New(k.Server), once.New(other.Server)
 		mark(t, a, "x", time.Minute, true)
 		mark(t, a, "x", time.Minute, false)
 		mark(t, b, "x", time.Hour, false) // the refused use does not extend the mark
 		mark(t, b, "y", time.Minute, true)
-		one.Clock.Pass(time.Minute)
+		k.Clock.Pass(time.Minute)
 		mark(t, b, "x", time.Minute, false) // the clock of b is behind
 		mark(t, a, "x", time.Minute, true)
-		two.Clock.Pass(time.Minute)
+		other.Clock.Pass(time.Minute)
 		mark(t, b, "x", time.Minute, false)
-		two.Clock.Pass(time.Minute)
+		other.Clock.Pass(time.Minute)
 		mark(t, b, "x", time.Minute, true)
 		if _, err := a.Take(t.Context(), "window", 1, 1, time.Minute); err != nil {
 			t.Error(err)
 		}
-		if n := rows(t, one.DB); n != 2 {
+		if n := rows(t, k.DB); n != 2 {
 			t.Errorf("rows: %d", n)
 		}
 	})
@@ -59,9 +59,9 @@ func TestNodes(t *testing.T) {
 // TestRace checks that exactly one of many concurrent uses of a value is the first.
 func TestRace(t *testing.T) {
 	t.Parallel()
-	authtest.OnBoth(t, func(t *testing.T, one authtest.Kernel) {
-		two := authtest.On(t, one.DB)
-		nodes := []*once.Marks{once.New(one.Server), once.New(two.Server)}
+	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
+		other := authtest.On(t, k.DB)
+		nodes := []*once.Marks{once.New(k.Server), once.New(other.Server)}
 		for round := range 10 {
 			var first atomic.Int64
 			var all sync.WaitGroup
@@ -81,8 +81,8 @@ func TestRace(t *testing.T) {
 				t.Errorf("round %d: %d were the first", round, n)
 			}
 			if round%2 == 0 { // the next round finds an expired mark
-				one.Clock.Pass(time.Minute)
-				two.Clock.Pass(time.Minute)
+				k.Clock.Pass(time.Minute)
+				other.Clock.Pass(time.Minute)
 			}
 		}
 	})
@@ -110,14 +110,15 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// TestNothingAcceptedWithoutDatabase checks that nothing is accepted without the database, since it may have been used.
+// TestNothingAcceptedWithoutDatabase checks that no value is accepted without the database, since the value may have
+// been used.
 func TestNothingAcceptedWithoutDatabase(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		m := once.New(k.Server)
-		gone, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if first, err := m.SetNX(gone, "x", time.Minute); first || !errors.Is(err, context.Canceled) {
+		if first, err := m.SetNX(ctx, "x", time.Minute); first || !errors.Is(err, context.Canceled) {
 			t.Errorf("a cancelled caller: %v %v", first, err)
 		}
 		mark(t, m, "x", time.Minute, true)

@@ -57,9 +57,9 @@ func (p *party) answers(status int) {
 func (p *party) take() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	told := p.told
+	logoutTokens := p.told
 	p.told = nil
-	return told
+	return logoutTokens
 }
 
 // logins has the packages that sessions need, a user, a client and the application that it belongs to.
@@ -169,27 +169,27 @@ func TestBackchannelLogout(t *testing.T) {
 				l.signsIn("") // a session without the client
 				id := l.claims(cookie)
 				l.claims(cookie) // a second ID token in the session
-				if told := l.tells(); len(told) != 0 {
-					t.Errorf("notified of a session that continues: %q", told)
+				if logoutTokens := l.tells(); len(logoutTokens) != 0 {
+					t.Errorf("notified of a session that continues: %q", logoutTokens)
 				}
 				if err := end(l, cookie); err != nil {
 					t.Fatal(err)
 				}
-				told := l.tells()
-				if len(told) != 1 {
-					t.Fatalf("notified %d times, want once", len(told))
+				logoutTokens := l.tells()
+				if len(logoutTokens) != 1 {
+					t.Fatalf("notified %d times, want once", len(logoutTokens))
 				}
-				if _, err := l.openid.Keys.Verify(t.Context(), keys.LogoutToken, told[0]); err != nil {
+				if _, err := l.openid.Keys.Verify(t.Context(), keys.LogoutToken, logoutTokens[0]); err != nil {
 					t.Error(err)
 				}
-				got := claimsOf(t, told[0])
+				got := claimsOf(t, logoutTokens[0])
 				events, _ := got["events"].(map[string]any)
 				if got["sid"] != id["sid"] || got["sub"] != l.ann.ID || got["aud"] != l.client.ID || got["iss"] != authtest.Issuer || got["nonce"] != nil ||
 					events["http://schemas.openid.net/event/backchannel-logout"] == nil || len(id["sid"].(string)) < 20 {
 					t.Errorf("the logout token has %v, the ID token %v", got, id)
 				}
-				if again := l.tells(); len(again) != 0 {
-					t.Errorf("notified once more: %q", again)
+				if extra := l.tells(); len(extra) != 0 {
+					t.Errorf("notified once more: %q", extra)
 				}
 			})
 		})
@@ -205,8 +205,8 @@ func TestSignInAgainIsNoLogout(t *testing.T) {
 		first := l.signsIn("")
 		before := l.claims(first)
 		second := l.signsIn(first)
-		if told := l.tells(); len(told) != 0 {
-			t.Errorf("notified of a logout: %q", told)
+		if logoutTokens := l.tells(); len(logoutTokens) != 0 {
+			t.Errorf("notified of a logout: %q", logoutTokens)
 		}
 		if after := l.claims(second); after["sid"] != before["sid"] {
 			t.Errorf("the sid is %v, was %v", after["sid"], before["sid"])
@@ -214,8 +214,8 @@ func TestSignInAgainIsNoLogout(t *testing.T) {
 		if err := l.login.SignOut(t.Context(), second, ""); err != nil {
 			t.Fatal(err)
 		}
-		if told := l.tells(); len(told) != 1 || claimsOf(t, told[0])["sid"] != before["sid"] {
-			t.Errorf("notified of %q", told)
+		if logoutTokens := l.tells(); len(logoutTokens) != 1 || claimsOf(t, logoutTokens[0])["sid"] != before["sid"] {
+			t.Errorf("notified of %q", logoutTokens)
 		}
 	})
 }
@@ -290,8 +290,8 @@ func TestExpiredSessionIsNoLogout(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if told := l.tells(); len(told) != 0 {
-		t.Errorf("notified of %q", told)
+	if logoutTokens := l.tells(); len(logoutTokens) != 0 {
+		t.Errorf("notified of %q", logoutTokens)
 	}
 }
 

@@ -63,16 +63,16 @@ func TestClaimRules(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		check := func(what string, answer tokens.Answer, inToken, inUserInfo string) {
+		check := func(name string, answer tokens.Answer, inToken, inUserInfo string) {
 			t.Helper()
 			show := func(all map[string]any) string {
 				return fmt.Sprint(all["roles"], " ", all["groups"], " ", all["department"], " ", all["email"])
 			}
 			if got := show(told(t, answer.IDToken)); got != inToken {
-				t.Errorf("%s: the ID token has %s, want %s", what, got, inToken)
+				t.Errorf("%s: the ID token has %s, want %s", name, got, inToken)
 			}
 			if got := show(l.asks(answer.AccessToken)); got != inUserInfo {
-				t.Errorf("%s: userinfo has %s, want %s", what, got, inUserInfo)
+				t.Errorf("%s: userinfo has %s, want %s", name, got, inUserInfo)
 			}
 		}
 		check("without rules", l.tokens("openid", "groups"), "<nil> [staff admins] <nil> <nil>",

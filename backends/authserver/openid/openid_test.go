@@ -135,12 +135,12 @@ func TestIDToken(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var again map[string]any
-			if err := renewed.Claims(&again); err != nil {
+			var renewedClaims map[string]any
+			if err := renewed.Claims(&renewedClaims); err != nil {
 				t.Fatal(err)
 			}
-			if _, has := again["nonce"]; has || again["sub"] != claims["sub"] || again["auth_time"] != claims["auth_time"] || !renewed.IssuedAt.Equal(l.Clock.Now()) {
-				t.Errorf("the renewed ID token is %v", again)
+			if _, has := renewedClaims["nonce"]; has || renewedClaims["sub"] != claims["sub"] || renewedClaims["auth_time"] != claims["auth_time"] || !renewed.IssuedAt.Equal(l.Clock.Now()) {
+				t.Errorf("the renewed ID token is %v", renewedClaims)
 			}
 		}
 		bare, err := verifier.Verify(t.Context(), l.tokens("openid").IDToken)
@@ -208,21 +208,21 @@ func TestUserInfo(t *testing.T) {
 		return l.serve(r)
 	}
 	form := url.Values{"access_token": {full.AccessToken}}.Encode()
-	for what, w := range map[string]*httptest.ResponseRecorder{
+	for name, w := range map[string]*httptest.ResponseRecorder{
 		"GET": request(http.MethodGet, "", "Bearer "+full.AccessToken), "POST": request(http.MethodPost, "", "bearer "+full.AccessToken), "form": request(http.MethodPost, form),
 	} {
 		var p map[string]any
 		if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/json" || w.Header().Get("Cache-Control") != "no-store" {
-			t.Errorf("%s: %d %v %s", what, w.Code, w.Header(), w.Body)
+			t.Errorf("%s: %d %v %s", name, w.Code, w.Header(), w.Body)
 		}
 		if len(p) != 3 || p["sub"] != l.ann.ID || p["email"] != "ann@example.com" || p["email_verified"] != true {
-			t.Errorf("%s: %v", what, p)
+			t.Errorf("%s: %v", name, p)
 		}
 	}
-	refused := func(what string, w *httptest.ResponseRecorder, status int, challenge string) {
+	refused := func(name string, w *httptest.ResponseRecorder, status int, challenge string) {
 		t.Helper()
 		if got := w.Header().Get("WWW-Authenticate"); w.Code != status || !strings.HasPrefix(got, `Bearer realm="authserver"`) || !strings.Contains(got, challenge) || challenge == "" && strings.Contains(got, "error") {
-			t.Errorf("%s: %d, %s", what, w.Code, got)
+			t.Errorf("%s: %d, %s", name, w.Code, got)
 		}
 	}
 	refused("no token", request(http.MethodGet, ""), http.StatusUnauthorized, "")
@@ -265,7 +265,7 @@ func TestParseLogout(t *testing.T) {
 			t.Errorf("%v: %+v, %v", test.values, got, err)
 		}
 	}
-	for what, values := range map[string]url.Values{
+	for name, values := range map[string]url.Values{
 		"no client": {"post_logout_redirect_uri": {"https://app.example/bye"}}, "not registered": {"client_id": {l.app.ID}, "post_logout_redirect_uri": {"https://evil.example/"}},
 		"longer": {"client_id": {l.app.ID}, "post_logout_redirect_uri": {"https://app.example/bye/"}}, "for answers": {"client_id": {l.app.ID}, "post_logout_redirect_uri": {"https://app.example/cb"}},
 		"another's": {"id_token_hint": {hint}, "client_id": {"other"}}, "unknown": {"client_id": {"other"}}, "twice": {"client_id": {l.app.ID, l.app.ID}},
@@ -273,7 +273,7 @@ func TestParseLogout(t *testing.T) {
 		"a long state":      {"client_id": {l.app.ID}, "post_logout_redirect_uri": {"https://app.example/bye"}, "state": {strings.Repeat("x", 2049)}},
 	} {
 		if got, err := l.ParseLogout(t.Context(), values); err == nil {
-			t.Errorf("%s: %+v", what, got)
+			t.Errorf("%s: %+v", name, got)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestDevice(t *testing.T) {
 		if _, err := s.clients.Create(t.Context(), tv); err != nil {
 			t.Fatal(err)
 		}
-		begin := func() string {
+		start := func() string {
 			t.Helper()
 			a := s.post(t, "/oauth/device_authorization", values("client_id", tv.ID, "scope", "read", "resource", "mail"))
 			if a.status != http.StatusOK || a.body["user_code"] == "" || a.body["verification_uri"] != authtest.Issuer+"/device" || a.body["interval"] != float64(5) {
@@ -47,7 +47,7 @@ func TestDevice(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		code := begin()
+		code := start()
 		poll(tv.ID, code).is(t, "first", 400, "authorization_pending")
 		poll(tv.ID, code).is(t, "at once", 400, "slow_down")
 		poll(s.public.ID, code).is(t, "a client without the grant", 400, "unauthorized_client")
@@ -65,11 +65,11 @@ func TestDevice(t *testing.T) {
 		all.Wait()
 		var a answer
 		given := 0
-		for _, one := range answers {
-			if one.status == http.StatusOK {
-				a, given = one, given+1
+		for _, got := range answers {
+			if got.status == http.StatusOK {
+				a, given = got, given+1
 			} else {
-				one.is(t, "one more", 400, "invalid_grant")
+				got.is(t, "one more", 400, "invalid_grant")
 			}
 		}
 		if given != 1 || a.status != http.StatusOK || a.body["scope"] != "read" || a.body["refresh_token"] == nil {
@@ -79,7 +79,7 @@ func TestDevice(t *testing.T) {
 			t.Errorf("%d %s", a.status, a.text)
 		}
 		poll(tv.ID, code).is(t, "again", 400, "invalid_grant")
-		code = begin()
+		code = start()
 		decide("denied", tokens.Grant{})
 		poll(tv.ID, code).is(t, "denied", 400, "access_denied")
 		s.post(t, "/oauth/token", values("grant_type", clients.GrantDevice, "client_id", tv.ID)).is(t, "no code", 400, "invalid_request")

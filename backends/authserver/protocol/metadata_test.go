@@ -81,7 +81,7 @@ func TestJWKS(t *testing.T) {
 		t.Fatal(err)
 	}
 	a = s.do(t, http.MethodGet, "/.well-known/jwks.json", "", "")
-	if one := a.body["agents"].([]any)[0].(map[string]any); one["client_id"] != agent.ID || one["description"] != "does" {
+	if got := a.body["agents"].([]any)[0].(map[string]any); got["client_id"] != agent.ID || got["description"] != "does" {
 		t.Errorf("%s", a.text)
 	}
 	if a := newServer(t, authtest.SQLite(t), settings{}).do(t, http.MethodGet, "/.well-known/jwks.json", "", ""); a.body["agents"] != nil {

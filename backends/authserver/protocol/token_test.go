@@ -87,10 +87,10 @@ func TestTokenRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gone := &clients.Client{Name: "G", AuthMethod: clients.MethodBasic, Grants: []string{clients.GrantClient}, Scope: []string{"read"}, Source: clients.Admin}
-	goneSecret, err := s.clients.Create(t.Context(), gone)
+	suspended := &clients.Client{Name: "G", AuthMethod: clients.MethodBasic, Grants: []string{clients.GrantClient}, Scope: []string{"read"}, Source: clients.Admin}
+	suspendedSecret, err := s.clients.Create(t.Context(), suspended)
 	if err == nil {
-		_, err = s.clients.SetStatus(t.Context(), gone.ID, clients.Suspended)
+		_, err = s.clients.SetStatus(t.Context(), suspended.ID, clients.Suspended)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestTokenRefuses(t *testing.T) {
 		{"no client", machine(), nil, 401, "invalid_client"},
 		{"unknown client", machine(), basic("x", secret), 401, "invalid_client"},
 		{"wrong secret", machine(), basic(id, secret+"x"), 401, "invalid_client"},
-		{"suspended", machine(), basic(gone.ID, goneSecret), 401, "invalid_client"},
+		{"suspended", machine(), basic(suspended.ID, suspendedSecret), 401, "invalid_client"},
 		{"another method", machine("client_id", id, "client_secret", secret), nil, 401, "invalid_client"},
 		{"no secret", machine("client_id", id), nil, 401, "invalid_client"},
 		{"bearer", machine(), []string{"Authorization", "Bearer x"}, 401, "invalid_client"},
@@ -147,7 +147,7 @@ func TestTokenRefuses(t *testing.T) {
 	}
 	// The response does not reveal why a client is refused.
 	texts := make([]string, 0, 4)
-	for _, auth := range [][]string{basic("x", secret), basic(id, "x"), basic(gone.ID, goneSecret), basic(s.public.ID, "x")} {
+	for _, auth := range [][]string{basic("x", secret), basic(id, "x"), basic(suspended.ID, suspendedSecret), basic(s.public.ID, "x")} {
 		texts = append(texts, s.post(t, "/oauth/token", machine(), auth...).text)
 	}
 	for _, text := range texts {
@@ -437,10 +437,10 @@ func TestRefusedClient(t *testing.T) {
 		if len(events) != 1 || len(lines) != 1 || events[0].Action != "auth.denied" {
 			t.Fatalf("%s: %+v, %+v", name, events, lines)
 		}
-		told, fields := strings.Join(events[0].Detail, "|"), lines[0].ContextMap()
+		detail, fields := strings.Join(events[0].Detail, "|"), lines[0].ContextMap()
 		logged, _ := fields["client_id"].(string)
 		if !strings.HasPrefix(events[0].Client, test.client) || test.client == "" && events[0].Client != "" || len(events[0].Client) > 512 || logged != events[0].Client ||
-			!strings.Contains(told, "method|"+test.method+"|cause|"+test.reason) || fields["method"] != test.method || fields["reason"] != test.reason {
+			!strings.Contains(detail, "method|"+test.method+"|cause|"+test.reason) || fields["method"] != test.method || fields["reason"] != test.reason {
 			t.Errorf("%s: %+v, %v", name, events[0], fields)
 		}
 		if all := fmt.Sprint(events[0], fields); strings.Contains(all, wrong) || strings.Contains(all, assertion) || strings.Contains(all, part("signature")) {

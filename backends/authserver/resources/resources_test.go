@@ -81,15 +81,15 @@ func TestRows(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		other := authtest.On(t, k.DB)
-		there := resources.New(other.Server, resources.Options{})
-		if _, err := there.Find(ctx, "files"); err != nil {
+		otherCat := resources.New(other.Server, resources.Options{})
+		if _, err := otherCat.Find(ctx, "files"); err != nil {
 			t.Fatal(err)
 		}
 		if err := cat.Delete(ctx, "files"); err != nil {
 			t.Fatal(err)
 		}
 		other.Clock.Pass(5 * time.Second)
-		if _, err := there.Find(ctx, "files"); !errors.Is(err, resources.ErrUnknown) {
+		if _, err := otherCat.Find(ctx, "files"); !errors.Is(err, resources.ErrUnknown) {
 			t.Errorf("another node after five seconds: error %v", err)
 		}
 	})
@@ -198,10 +198,10 @@ func TestScope(t *testing.T) {
 		"by uri":               {strict, "https://api.example/mail", "", "read", "read"},
 		"unknown resource":     {strict, "x", "", "read", "!invalid_target"},
 	} {
-		of, err := test.cat.Resolve(t.Context(), strings.Fields(test.resource))
+		resolved, err := test.cat.Resolve(t.Context(), strings.Fields(test.resource))
 		var got []string
 		if err == nil {
-			got, err = test.cat.Scope(t.Context(), strings.Fields(test.ceiling), of, test.asked)
+			got, err = test.cat.Scope(t.Context(), strings.Fields(test.ceiling), resolved, test.asked)
 		}
 		text := strings.Join(got, " ")
 		if refusal, ok := apierror.From(err); ok {

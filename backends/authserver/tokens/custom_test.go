@@ -17,16 +17,16 @@ import (
 
 // ruled returns a server with claim rules for its client and the resource mail, the facts that it reads, and the number
 // of reads.
-func ruled(t *testing.T, k authtest.Kernel) (s *server, facts *atomic.Pointer[rules.Facts], asked *atomic.Int64) {
+func ruled(t *testing.T, k authtest.Kernel) (s *server, facts *atomic.Pointer[rules.Facts], reads *atomic.Int64) {
 	t.Helper()
-	facts, asked = new(atomic.Pointer[rules.Facts]), new(atomic.Int64)
+	facts, reads = new(atomic.Pointer[rules.Facts]), new(atomic.Int64)
 	facts.Store(&rules.Facts{
 		Roles:      []string{"admin", "mail:reader"},
 		Attributes: map[string][]string{"department": {"sales"}},
 	})
 	s = newServer(t, k, func(o *tokens.Options) {
 		o.Facts = func(_ context.Context, user string) (*rules.Facts, error) {
-			asked.Add(1)
+			reads.Add(1)
 			if user != "ann" {
 				return new(rules.Facts), nil
 			}
@@ -50,7 +50,7 @@ func ruled(t *testing.T, k authtest.Kernel) (s *server, facts *atomic.Pointer[ru
 	}); err != nil {
 		t.Fatal(err)
 	}
-	return s, facts, asked
+	return s, facts, reads
 }
 
 // custom returns the claims of a token that rules have made.
@@ -63,7 +63,7 @@ func custom(t *testing.T, text string) string {
 func TestCustomClaims(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
-		s, facts, asked := ruled(t, k)
+		s, facts, reads := ruled(t, k)
 		answer := s.start(t, s.client)
 		if got := custom(t, answer.AccessToken); got != "[reader] sales <nil>" {
 			t.Errorf("the token has %s", got)
@@ -71,12 +71,12 @@ func TestCustomClaims(t *testing.T) {
 		// Introspection returns the claims, also when repeated.
 		for range 2 {
 			text, err := s.Introspect(t.Context(), s.client, answer.AccessToken, "")
-			var told map[string]any
-			if err := json.Unmarshal(text, &told); err != nil {
+			var response map[string]any
+			if err := json.Unmarshal(text, &response); err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}
-			if err != nil || fmt.Sprint(told["roles"], told["department"], told["active"],
-				told["username"]) != "[reader]salestrueann@example.com" {
+			if err != nil || fmt.Sprint(response["roles"], response["department"], response["active"],
+				response["username"]) != "[reader]salestrueann@example.com" {
 				t.Errorf("%s, error %v", text, err)
 			}
 		}
@@ -99,20 +99,20 @@ func TestCustomClaims(t *testing.T) {
 		}
 
 		// No facts are read for a client's token for itself, nor for an exchanged machine token.
-		before := asked.Load()
+		before := reads.Load()
 		own, err := s.Machine(t.Context(), s.client, []string{"read"}, []*resources.Resource{s.mail}, "")
-		if err != nil || asked.Load() != before || custom(t, own.AccessToken) != "<nil> <nil> <nil>" {
+		if err != nil || reads.Load() != before || custom(t, own.AccessToken) != "<nil> <nil> <nil>" {
 			t.Errorf("the token of a client has %s, after %d reads of facts, error %v",
-				custom(t, own.AccessToken), asked.Load()-before, err)
+				custom(t, own.AccessToken), reads.Load()-before, err)
 		}
-		from, _, _, err := s.Live(t.Context(), s.start(t, s.client).AccessToken)
+		source, _, _, err := s.Live(t.Context(), s.start(t, s.client).AccessToken)
 		if err != nil {
 			t.Fatal(err)
 		}
 		swapped, _, err := s.Exchange(t.Context(), tokens.Order{
 			Client: s.public, Subject: "ann", Scope: []string{"read"},
 			Resources: []*resources.Resource{s.mail}, Life: time.Minute,
-		}, from, nil)
+		}, source, nil)
 		if err != nil || custom(t, swapped.AccessToken) != "[writer] <nil> <nil>" {
 			t.Errorf("the exchanged token has %s, error %v", custom(t, swapped.AccessToken), err)
 		}
@@ -123,7 +123,7 @@ func TestCustomClaims(t *testing.T) {
 // registered itself, even if its row has rules.
 func TestCustomClaimsNeedUser(t *testing.T) {
 	t.Parallel()
-	s, _, asked := ruled(t, authtest.SQLite(t))
+	s, _, reads := ruled(t, authtest.SQLite(t))
 	var err error
 	if s.public, err = s.clients.Edit(t.Context(), s.public.ID, func(c *clients.Client) error {
 		c.Metadata.Claims = []rules.Rule{{Claim: "department", From: "attributes.department"}}
@@ -134,8 +134,8 @@ func TestCustomClaimsNeedUser(t *testing.T) {
 	g := s.grant(s.public)
 	g.Resources = []string{s.files.ID}
 	answer, err := s.Redeem(t.Context(), s.redemption(s.public, s.code(t, g)))
-	if err != nil || asked.Load() != 0 || custom(t, answer.AccessToken) != "<nil> <nil> <nil>" {
-		t.Errorf("the token has %s, after %d reads of facts, error %v", custom(t, answer.AccessToken), asked.Load(), err)
+	if err != nil || reads.Load() != 0 || custom(t, answer.AccessToken) != "<nil> <nil> <nil>" {
+		t.Errorf("the token has %s, after %d reads of facts, error %v", custom(t, answer.AccessToken), reads.Load(), err)
 	}
 	if text, err := s.Introspect(t.Context(), s.client, answer.AccessToken, ""); err != nil || text != nil {
 		t.Errorf("%s, error %v", text, err)

@@ -342,7 +342,7 @@ func TestGrace(t *testing.T) {
 	refresh := func(token string) (tokens.Answer, error) {
 		return s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: token})
 	}
-	must := func(token string) tokens.Answer {
+	mustRefresh := func(token string) tokens.Answer {
 		t.Helper()
 		answer, err := refresh(token)
 		if err != nil {
@@ -350,36 +350,36 @@ func TestGrace(t *testing.T) {
 		}
 		return answer
 	}
-	one := s.start(t, s.client).Refresh
-	answers := append(make([]tokens.Answer, 0, 4), must(one))
+	original := s.start(t, s.client).Refresh
+	answers := append(make([]tokens.Answer, 0, 4), mustRefresh(original))
 	for range 3 {
 		s.Clock.Pass(2 * time.Second)
-		answers = append(answers, must(one))
+		answers = append(answers, mustRefresh(original))
 	}
 	for _, a := range answers {
 		if !s.live(t, a.AccessToken) {
 			t.Error("a token was revoked")
 		}
 	}
-	_, err := refresh(one) // the fourth use of the token
+	_, err := refresh(original) // the fourth use of the token
 	refused(t, err, "invalid_grant")
 	if s.live(t, answers[0].AccessToken) {
 		t.Error("the family is still active")
 	}
 	// Any of the repeated responses may be the one that arrived.
-	one = s.start(t, s.client).Refresh
-	two := must(one)
-	must(one)
-	three := must(two.Refresh)
-	_, err = refresh(one) // no longer the previous token
+	original = s.start(t, s.client).Refresh
+	second := mustRefresh(original)
+	mustRefresh(original)
+	third := mustRefresh(second.Refresh)
+	_, err = refresh(original) // no longer the previous token
 	refused(t, err, "invalid_grant")
-	if s.live(t, three.AccessToken) {
+	if s.live(t, third.AccessToken) {
 		t.Error("the family is still active")
 	}
-	one = s.start(t, s.client).Refresh
-	must(one)
+	original = s.start(t, s.client).Refresh
+	mustRefresh(original)
 	s.Clock.Pass(10*time.Second + time.Microsecond)
-	_, err = refresh(one)
+	_, err = refresh(original)
 	refused(t, err, "invalid_grant")
 }
 
@@ -392,7 +392,7 @@ func TestGraceHolders(t *testing.T) {
 		refresh := func(token string) (tokens.Answer, error) {
 			return s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: token})
 		}
-		must := func(token string) tokens.Answer {
+		mustRefresh := func(token string) tokens.Answer {
 			t.Helper()
 			answer, err := refresh(token)
 			if err != nil {
@@ -400,30 +400,30 @@ func TestGraceHolders(t *testing.T) {
 			}
 			return answer
 		}
-		one := s.start(t, s.client).Refresh
-		holders := [3]tokens.Answer{must(one), must(one), must(one)}
+		original := s.start(t, s.client).Refresh
+		holders := [3]tokens.Answer{mustRefresh(original), mustRefresh(original), mustRefresh(original)}
 		for i := range 20 {
 			for h := range holders {
 				s.Clock.Pass(time.Minute)
 				used := holders[h].Refresh
-				holders[h] = must(used)
+				holders[h] = mustRefresh(used)
 				if i%3 == 0 { // the response was lost
 					s.Clock.Pass(9 * time.Second)
-					holders[h] = must(used)
+					holders[h] = mustRefresh(used)
 				}
 			}
 		}
 		// Holders may also alternate within the grace period, and each may have lost a response.
 		first, second := holders[0].Refresh, holders[1].Refresh
-		holders[0], holders[1] = must(first), must(second)
-		holders[0], holders[1] = must(first), must(second)
+		holders[0], holders[1] = mustRefresh(first), mustRefresh(second)
+		holders[0], holders[1] = mustRefresh(first), mustRefresh(second)
 		// All holders' access tokens are valid, and no theft was reported.
 		for h := range holders {
 			if !s.live(t, holders[h].AccessToken) {
 				t.Errorf("holder %d has a revoked token", h)
 			}
-			if told, err := s.Introspect(t.Context(), s.client, holders[h].Refresh, ""); err != nil || !strings.Contains(string(told), `"active":true`) {
-				t.Errorf("holder %d: %s, error %v", h, told, err)
+			if response, err := s.Introspect(t.Context(), s.client, holders[h].Refresh, ""); err != nil || !strings.Contains(string(response), `"active":true`) {
+				t.Errorf("holder %d: %s, error %v", h, response, err)
 			}
 		}
 		if n := s.Events.Count("family.revoked"); n != 0 {
@@ -447,8 +447,8 @@ func TestGraceStored(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, authtest.SQLite(t), func(o *tokens.Options) { o.Grace = 10 * time.Second }).fill(t)
 	for after, good := range map[time.Duration]bool{9 * time.Second: true, 11 * time.Second: false} {
-		one := s.start(t, s.client).Refresh
-		two, err := s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: one})
+		original := s.start(t, s.client).Refresh
+		second, err := s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: original})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -457,17 +457,17 @@ func TestGraceStored(t *testing.T) {
 			return base64.RawURLEncoding.EncodeToString(sum[:])
 		}
 		err = s.Kernel.Write(t.Context(), func(c store.Conn) error {
-			_, err := c.Exec("UPDATE authserver_families SET present = ?, previous = ?, graces = 1 WHERE id = ?", sum(two.Refresh), sum(one), one[:26])
+			_, err := c.Exec("UPDATE authserver_families SET present = ?, previous = ?, graces = 1 WHERE id = ?", sum(second.Refresh), sum(original), original[:26])
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		s.Clock.Pass(after)
-		if _, err = s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: one}); (err == nil) != good {
+		if _, err = s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: original}); (err == nil) != good {
 			t.Errorf("after %s: error %v", after, err)
 		}
-		if _, err = s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: two.Refresh}); (err == nil) != good {
+		if _, err = s.Refresh(t.Context(), tokens.Renewal{Client: s.client, Token: second.Refresh}); (err == nil) != good {
 			t.Errorf("the next token after %s: error %v", after, err)
 		}
 	}
@@ -583,12 +583,12 @@ func TestBoundLater(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			with, err := s.Refresh(t.Context(), tokens.Renewal{Client: c, Token: bare.Refresh, JKT: "key"})
-			if err != nil || with.JKT != "key" {
-				t.Fatalf("%+v, error %v", with, err)
+			bound, err := s.Refresh(t.Context(), tokens.Renewal{Client: c, Token: bare.Refresh, JKT: "key"})
+			if err != nil || bound.JKT != "key" {
+				t.Fatalf("%+v, error %v", bound, err)
 			}
 			for _, jkt := range []string{"", "other", "key"} {
-				next, err := s.Refresh(t.Context(), tokens.Renewal{Client: c, Token: with.Refresh, JKT: jkt})
+				next, err := s.Refresh(t.Context(), tokens.Renewal{Client: c, Token: bound.Refresh, JKT: jkt})
 				if c == s.public && jkt != "key" {
 					refused(t, err, "invalid_dpop_proof")
 					continue
@@ -596,7 +596,7 @@ func TestBoundLater(t *testing.T) {
 				if err != nil || next.JKT != jkt {
 					t.Fatalf("with the key %q: %+v, error %v", jkt, next, err)
 				}
-				with = next
+				bound = next
 			}
 		}
 	})
@@ -607,7 +607,7 @@ func TestRevoke(t *testing.T) {
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		s := newServer(t, k, nil).fill(t)
 		other := authtest.On(t, k.DB)
-		there := newServer(t, other, nil)
+		otherServer := newServer(t, other, nil)
 		revoke := func(c *clients.Client, text string) {
 			t.Helper()
 			if err := s.Revoke(t.Context(), c, text, ""); err != nil {
@@ -649,13 +649,13 @@ func TestRevoke(t *testing.T) {
 		if n, err := s.LiveOf(t.Context(), s.client.ID); n != 3 || err != nil {
 			t.Errorf("%d are active, error %v", n, err)
 		}
-		there.live(t, third.AccessToken)
+		otherServer.live(t, third.AccessToken)
 		if n, err := s.RevokeClient(t.Context(), s.client.ID); n != 2 || err != nil {
 			t.Errorf("%d revoked, error %v", n, err)
 		}
 		other.Clock.Pass(5 * time.Second)
 		for _, text := range []string{third.AccessToken, own.AccessToken} {
-			if s.live(t, text) || there.live(t, text) {
+			if s.live(t, text) || otherServer.live(t, text) {
 				t.Error("a token is still active")
 			}
 		}
@@ -835,7 +835,7 @@ func TestStart(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		s := newServer(t, k, nil).fill(t)
-		g, gone := s.grant(s.client), errors.New("it is gone")
+		g, errGone := s.grant(s.client), errors.New("it is gone")
 		start := func(spend error) (tokens.Answer, error) {
 			return s.Start(t.Context(), s.client, g, "device", "", "192.0.2.1", func(store.Conn) error { return spend })
 		}
@@ -843,7 +843,7 @@ func TestStart(t *testing.T) {
 		if err != nil || !s.live(t, answer.AccessToken) {
 			t.Fatalf("%+v, error %v", answer, err)
 		}
-		if _, err := start(gone); !errors.Is(err, gone) {
+		if _, err := start(errGone); !errors.Is(err, errGone) {
 			t.Errorf("error %v", err)
 		}
 		s.mu.Lock()
@@ -868,10 +868,10 @@ func TestDeniedByClockAhead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		deny := func(id string, at time.Time) { // as another node does if its message is lost
+		deny := func(id string, moment time.Time) { // as another node does if its message is lost
 			t.Helper()
 			if err := k.Write(t.Context(), func(c store.Conn) error {
-				_, err := c.Exec("INSERT INTO authserver_denied (id, at, expires_at) VALUES (?, ?, ?)", id, at.UnixMicro(), at.Add(time.Hour).UnixMicro())
+				_, err := c.Exec("INSERT INTO authserver_denied (id, at, expires_at) VALUES (?, ?, ?)", id, moment.UnixMicro(), moment.Add(time.Hour).UnixMicro())
 				return err
 			}); err != nil {
 				t.Fatal(err)

@@ -98,8 +98,8 @@ func (d *desk) ids(user string) (ids []int64) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	for _, one := range list {
-		ids = append(ids, one.ID)
+	for _, account := range list {
+		ids = append(ids, account.ID)
 	}
 	return ids
 }
@@ -158,9 +158,9 @@ func TestSignIn(t *testing.T) {
 			t.Errorf("%+v", bob)
 		}
 		// A person stays the same user, even if the provider later sends another mail address.
-		again := person(d.open, "s-7", "ann@example.com")
-		again.Confirmed = false
-		if u := d.enters(d.open, again); u.ID != bob.ID || u.Email != bob.Email {
+		samePerson := person(d.open, "s-7", "ann@example.com")
+		samePerson.Confirmed = false
+		if u := d.enters(d.open, samePerson); u.ID != bob.ID || u.Email != bob.Email {
 			t.Errorf("%+v", u)
 		}
 		// The same subject at another provider is another person.
@@ -310,7 +310,7 @@ func TestLinks(t *testing.T) {
 	})
 }
 
-// TestUnlinkedAtOnce checks that of two ways to sign in that are removed at the same time one stays.
+// TestUnlinkedAtOnce checks that one way to sign in stays if a user's two ways are removed at the same time.
 func TestUnlinkedAtOnce(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
@@ -321,11 +321,11 @@ func TestUnlinkedAtOnce(t *testing.T) {
 				d.links(bob.ID, d.closed, "bob", 0)
 				d.links(bob.ID, d.open, "bob", 0)
 			}
-			var both sync.WaitGroup
+			var wg sync.WaitGroup
 			for _, id := range d.ids(bob.ID) {
-				both.Go(func() { _ = d.Unlink(t.Context(), bob.ID, id, func(store.Conn) error { return nil }) })
+				wg.Go(func() { _ = d.Unlink(t.Context(), bob.ID, id, func(store.Conn) error { return nil }) })
 			}
-			both.Wait()
+			wg.Wait()
 			if n := len(d.ids(bob.ID)); n != 1 {
 				t.Fatalf("%d ways are left", n)
 			}

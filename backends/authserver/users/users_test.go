@@ -35,9 +35,9 @@ type people struct {
 	hashes atomic.Int64
 }
 
-// setPassword sets the password of the user with an id, as the actor by.
-func (p *people) setPassword(id, pass, by string) error {
-	_, err := p.Update(p.t.Context(), id, users.Change{Password: &pass}, by)
+// setPassword sets the password of the user with the given id. The change is attributed to actor.
+func (p *people) setPassword(id, pass, actor string) error {
+	_, err := p.Update(p.t.Context(), id, users.Change{Password: &pass}, actor)
 	return err
 }
 
@@ -159,12 +159,12 @@ func TestUsers(t *testing.T) {
 		if err := p.Delete(ctx, bob.ID, "admin"); err != nil {
 			t.Error(err)
 		}
-		for what, err := range map[string]error{
+		for name, err := range map[string]error{
 			"find": func() error { _, err := p.Find(ctx, bob.ID); return err }(), "delete": p.Delete(ctx, bob.ID, ""), "sign out": p.SignOut(ctx, bob.ID, ""),
 			"disable": func() error { _, err := p.Disable(ctx, "\x00", ""); return err }(), "update": func() error { _, err := p.Update(ctx, bob.ID, users.Change{}, ""); return err }(),
 		} {
 			if !users.IsNone(err) {
-				t.Errorf("%s of an unknown user: %v", what, err)
+				t.Errorf("%s of an unknown user: %v", name, err)
 			}
 		}
 		if want := []string{ann.ID, ann.ID, ann.ID, bob.ID}; !slices.Equal(p.gone, want) {
@@ -177,14 +177,14 @@ func TestUsers(t *testing.T) {
 	})
 }
 
-// TestDeletionsAreReadAgain checks that an account is kept whose user cancels its deletion while other accounts are
+// TestDeletionsAreReadAgain checks that an account is kept if its user cancels the deletion while other accounts are
 // deleted.
 func TestDeletionsAreReadAgain(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		p := newPeople(t, db)
-		one, two := p.add(users.New{Email: "one@example.com"}), p.add(users.New{Email: "two@example.com"})
-		for _, u := range []*users.User{one, two} {
+		first, second := p.add(users.New{Email: "one@example.com"}), p.add(users.New{Email: "two@example.com"})
+		for _, u := range []*users.User{first, second} {
 			if err := p.PlanDeletion(t.Context(), u.ID, time.UnixMicro(1)); err != nil {
 				t.Fatal(err)
 			}
@@ -240,8 +240,8 @@ func TestRefused(t *testing.T) {
 	_, err := p.Create(t.Context(), users.New{Email: "ANN@example.com"}, "")
 	refused(t, err, http.StatusConflict, "")
 	other := p.add(users.New{Email: "other@example.com"})
-	taken := "ann@example.com"
-	_, err = p.Update(t.Context(), other.ID, users.Change{Email: &taken}, "")
+	email := "ann@example.com"
+	_, err = p.Update(t.Context(), other.ID, users.Change{Email: &email}, "")
 	refused(t, err, http.StatusConflict, "")
 }
 

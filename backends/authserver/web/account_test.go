@@ -16,8 +16,8 @@ func TestAccountNeedsSignIn(t *testing.T) {
 	s := newSite(t, authtest.SQLite(t), settings{})
 	b := s.browser()
 	for _, path := range []string{"/account", "/account/password"} {
-		if to := b.get(path).leads(t, "/login?"); to != "/login?redirect=%2Faccount" {
-			t.Errorf("%s leads to %s", path, to)
+		if loc := b.get(path).leads(t, "/login?"); loc != "/login?redirect=%2Faccount" {
+			t.Errorf("%s leads to %s", path, loc)
 		}
 	}
 }
@@ -26,21 +26,21 @@ func TestAccountNeedsSignIn(t *testing.T) {
 func TestSessionsOfAccount(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
-		here, phone, office := s.signedIn(), s.signedIn(), s.signedIn()
-		page := here.get("/account").is(t, http.StatusOK, "Where you are signed in", "this browser", "End all other sessions")
+		home, phone, office := s.signedIn(), s.signedIn(), s.signedIn()
+		page := home.get("/account").is(t, http.StatusOK, "Where you are signed in", "this browser", "End all other sessions")
 		if n := strings.Count(page.Text, `action="/account/sessions/end"`); n != 2 {
 			t.Errorf("%d sessions can be ended, want 2", n)
 		}
 		form := page.formTo(t, "/account/sessions/end", "id")
-		here.post("/account/sessions/end", form).leads(t, "/account")
-		here.get("/account").is(t, http.StatusOK, "The session is ended.")
-		here.post("/account/sessions/end", form).leads(t, "/account") // the session has ended already
-		if !here.in() || phone.in() == office.in() {
+		home.post("/account/sessions/end", form).leads(t, "/account")
+		home.get("/account").is(t, http.StatusOK, "The session is ended.")
+		home.post("/account/sessions/end", form).leads(t, "/account") // the session has ended already
+		if !home.in() || phone.in() == office.in() {
 			t.Error("the number of ended sessions is not one")
 		}
-		page = here.get("/account")
-		here.post("/account/sessions/others", page.formTo(t, "/account/sessions/others", "")).leads(t, "/account")
-		if !here.in() || phone.in() || office.in() {
+		page = home.get("/account")
+		home.post("/account/sessions/others", page.formTo(t, "/account/sessions/others", "")).leads(t, "/account")
+		if !home.in() || phone.in() || office.in() {
 			t.Error("not all other sessions have ended")
 		}
 	})
@@ -81,12 +81,12 @@ func TestPasswordOfAccount(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		const next = "four words are long"
-		here, phone := s.signedIn(), s.signedIn()
-		form := here.get("/account/password").is(t, http.StatusOK, "Change your password").Fields()
-		here.post("/account/password", with(form, "present", "a wrong one", "password", next)).is(t, http.StatusUnprocessableEntity, "wrong")
-		here.post("/account/password", with(form, "present", annPass, "password", "short")).is(t, http.StatusUnprocessableEntity, "8 characters")
-		here.post("/account/password", with(form, "present", annPass, "password", next)).leads(t, "/account")
-		if !here.in() || phone.in() {
+		home, phone := s.signedIn(), s.signedIn()
+		form := home.get("/account/password").is(t, http.StatusOK, "Change your password").Fields()
+		home.post("/account/password", with(form, "present", "a wrong one", "password", next)).is(t, http.StatusUnprocessableEntity, "wrong")
+		home.post("/account/password", with(form, "present", annPass, "password", "short")).is(t, http.StatusUnprocessableEntity, "8 characters")
+		home.post("/account/password", with(form, "present", annPass, "password", next)).leads(t, "/account")
+		if !home.in() || phone.in() {
 			t.Error("this browser is signed out, or the other browser is not")
 		}
 		other := s.browser()

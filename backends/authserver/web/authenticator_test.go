@@ -92,9 +92,9 @@ func size(raw []byte) []byte {
 }
 
 // makes returns the response to a page's request for a new passkey.
-func (a *authenticator) makes(asked string) string {
+func (a *authenticator) makes(request string) string {
 	a.t.Helper()
-	o := a.read(asked)
+	o := a.read(request)
 	if o.RP.ID != a.host {
 		a.t.Errorf("the relying party is %q", o.RP.ID)
 	}
@@ -117,21 +117,21 @@ func (a *authenticator) makes(asked string) string {
 }
 
 // signs returns the response to a page's request for the passkey.
-func (a *authenticator) signs(asked string) string {
+func (a *authenticator) signs(request string) string {
 	a.t.Helper()
-	o := a.read(asked)
+	o := a.read(request)
 	if o.RPID != "as.example" || len(o.Allow) == 0 {
-		a.t.Errorf("asked is %q", asked)
+		a.t.Errorf("asked is %q", request)
 	}
 	return a.says(o.Challenge, nil)
 }
 
 // signsAlone returns the response to a page that asks for the passkey of any user.
-func (a *authenticator) signsAlone(asked string) string {
+func (a *authenticator) signsAlone(request string) string {
 	a.t.Helper()
-	o := a.read(asked)
+	o := a.read(request)
 	if o.RPID != "as.example" || len(o.Allow) != 0 || o.Verification != "required" {
-		a.t.Errorf("asked is %q", asked)
+		a.t.Errorf("asked is %q", request)
 	}
 	return a.says(o.Challenge, a.handle)
 }

@@ -38,17 +38,17 @@ func TestMailsAreNoted(t *testing.T) {
 			list, seen = m.noted(seen)
 			return list
 		}
-		about := "kind=reset user=" + m.ann.ID
-		if got := forgot(); !slices.Equal(got, []string{"mail.sent " + about}) {
+		detail := "kind=reset user=" + m.ann.ID
+		if got := forgot(); !slices.Equal(got, []string{"mail.sent " + detail}) {
 			t.Errorf("sent: %q", got)
 		}
 		m.smtp.Refuse(annMail, "550 no such user")
-		if got := forgot(); len(got) != 1 || !strings.HasPrefix(got[0], "mail.failed "+about+" again=false reason=") ||
+		if got := forgot(); len(got) != 1 || !strings.HasPrefix(got[0], "mail.failed "+detail+" again=false reason=") ||
 			!strings.Contains(got[0], "550") {
 			t.Errorf("refused: %q", got)
 		}
 		m.smtp.Refuse(annMail, "451 come again")
-		if got := forgot(); len(got) != 1 || !strings.HasPrefix(got[0], "mail.failed "+about+" again=true reason=") {
+		if got := forgot(); len(got) != 1 || !strings.HasPrefix(got[0], "mail.failed "+detail+" again=true reason=") {
 			t.Errorf("later: %q", got)
 		}
 		if waiting, err := m.accounts.Waiting(t.Context()); err != nil || waiting != (account.Waiting{Count: 1, Failed: 1}) {

@@ -32,9 +32,9 @@ func (s *site) polls(a device.Authorization, want string) (scope []string) {
 	g, spend, err := s.devices.Poll(s.t.Context(), s.app, a.DeviceCode)
 	code := ""
 	if err == nil { // the grant remains until its tokens are stored
-		again, _, err := s.devices.Poll(s.t.Context(), s.app, a.DeviceCode)
-		if err != nil || again.User != g.User {
-			s.t.Errorf("before its tokens are stored, the grant is %+v: %v", again, err)
+		second, _, err := s.devices.Poll(s.t.Context(), s.app, a.DeviceCode)
+		if err != nil || second.User != g.User {
+			s.t.Errorf("before its tokens are stored, the grant is %+v: %v", second, err)
 		}
 		if err := s.Write(s.t.Context(), spend); err != nil {
 			s.t.Error(err)
@@ -191,8 +191,8 @@ func TestEndSession(t *testing.T) {
 	if !b.in() {
 		t.Error("a link has signed out")
 	}
-	if to := b.post("/logout", ask.Fields()).leads(t, bye); to != bye+"?state=x" || b.in() {
-		t.Errorf("leads to %s", to)
+	if loc := b.post("/logout", ask.Fields()).leads(t, bye); loc != bye+"?state=x" || b.in() {
+		t.Errorf("leads to %s", loc)
 	}
 	// The form redirects only to an address that a logout request has named.
 	b = s.signedIn()
@@ -202,8 +202,8 @@ func TestEndSession(t *testing.T) {
 
 	// With an ID token of the signed-in user the logout happens at once.
 	b = s.signedIn()
-	if to := b.get(path("id_token_hint", hint, "post_logout_redirect_uri", bye)).leads(t, bye); to != bye || b.in() {
-		t.Errorf("leads to %s", to)
+	if loc := b.get(path("id_token_hint", hint, "post_logout_redirect_uri", bye)).leads(t, bye); loc != bye || b.in() {
+		t.Errorf("leads to %s", loc)
 	}
 	b.get(path("id_token_hint", hint)).is(t, http.StatusOK, "You are signed out", "The App")
 	b = s.signedIn()

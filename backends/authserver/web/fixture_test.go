@@ -232,13 +232,13 @@ func (p page) leads(t *testing.T, prefix string) string {
 // answered returns the parameters of the response to the client.
 func (p page) answered(t *testing.T) url.Values {
 	t.Helper()
-	to, err := url.Parse(p.leads(t, "https://app.example/cb?keep=1&"))
+	loc, err := url.Parse(p.leads(t, "https://app.example/cb?keep=1&"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := to.Query()
-	if v.Get("iss") != authtest.Issuer || v.Get("keep") != "1" || to.Fragment != "" {
-		t.Errorf("the answer is %s", to)
+	v := loc.Query()
+	if v.Get("iss") != authtest.Issuer || v.Get("keep") != "1" || loc.Fragment != "" {
+		t.Errorf("the answer is %s", loc)
 	}
 	for name, values := range v {
 		if len(values) != 1 {
@@ -318,13 +318,13 @@ func (s *site) feed() *audit.Feed {
 func (b *browser) allows(v url.Values) page {
 	b.t.Helper()
 	p := b.get("/oauth/authorize?" + v.Encode())
-	if to := p.Header.Get("Location"); strings.HasPrefix(to, "/login") {
-		p = b.signIn(b.get(to))
+	if loc := p.Header.Get("Location"); strings.HasPrefix(loc, "/login") {
+		p = b.signIn(b.get(loc))
 	}
 	form := b.get(p.leads(b.t, "/consent")).is(b.t, http.StatusOK)
 	return b.post("/consent", with(form.Fields(), "action", "allow"))
 }
 
 func contains(list []string, all ...string) bool {
-	return !slices.ContainsFunc(all, func(one string) bool { return !slices.Contains(list, one) })
+	return !slices.ContainsFunc(all, func(item string) bool { return !slices.Contains(list, item) })
 }

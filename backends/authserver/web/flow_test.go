@@ -48,10 +48,10 @@ func TestFlow(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		b := s.browser()
-		asked := s.request("scope", "read write openid offline_access", "nonce", "n0", "dpop_jkt", challenge())
-		asked.Add("resource", files)
+		request := s.request("scope", "read write openid offline_access", "nonce", "n0", "dpop_jkt", challenge())
+		request.Add("resource", files)
 		start := s.Clock.Now()
-		form := b.get(b.get("/oauth/authorize?"+asked.Encode()).leads(t, "/login?"))
+		form := b.get(b.get("/oauth/authorize?"+request.Encode()).leads(t, "/login?"))
 		form.is(t, http.StatusOK, "The App", "Sign in")
 		s.Clock.Pass(time.Second)
 		ask := b.get(b.signIn(form).leads(t, "/consent?session_id="))
@@ -83,19 +83,19 @@ func TestFlow(t *testing.T) {
 		}
 
 		s.Clock.Pass(time.Minute)
-		asked.Set("scope", "read openid")
-		if again := b.get("/oauth/authorize?" + asked.Encode()); again.StatusCode != http.StatusFound || again.code(t) == done.code(t) {
-			t.Errorf("granted already: %d", again.StatusCode)
+		request.Set("scope", "read openid")
+		if second := b.get("/oauth/authorize?" + request.Encode()); second.StatusCode != http.StatusFound || second.code(t) == done.code(t) {
+			t.Errorf("granted already: %d", second.StatusCode)
 		}
-		asked.Set("scope", "read")
-		if p := b.post("/oauth/authorize", asked); p.StatusCode != http.StatusSeeOther || p.code(t) == "" {
+		request.Set("scope", "read")
+		if p := b.post("/oauth/authorize", request); p.StatusCode != http.StatusSeeOther || p.code(t) == "" {
 			t.Errorf("by POST: %d", p.StatusCode)
 		}
-		asked.Set("scope", "read write") // more than was granted
-		ask = b.get(b.get("/oauth/authorize?"+asked.Encode()).leads(t, "/consent?"))
+		request.Set("scope", "read write") // more than was granted
+		ask = b.get(b.get("/oauth/authorize?"+request.Encode()).leads(t, "/consent?"))
 		b.post("/consent", with(ask.Fields(), "action", "allow")).code(t)
-		asked.Set("scope", "write openid") // what was granted before stays
-		b.get("/oauth/authorize?" + asked.Encode()).code(t)
+		request.Set("scope", "write openid") // what was granted before stays
+		b.get("/oauth/authorize?" + request.Encode()).code(t)
 		for action, n := range map[string]int{"consent.granted": 2, "user.login": 1, "consent.denied": 0} {
 			if s.Events.Count(action) != n {
 				t.Errorf("%s was recorded %d times", action, s.Events.Count(action))
@@ -109,12 +109,12 @@ func TestCeilingLowered(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
 	b := s.signedIn()
-	to := b.get("/oauth/authorize?"+s.request("scope", "read write").Encode()).leads(t, "/consent?")
-	ask := b.get(to).is(t, http.StatusOK)
+	loc := b.get("/oauth/authorize?"+s.request("scope", "read write").Encode()).leads(t, "/consent?")
+	ask := b.get(loc).is(t, http.StatusOK)
 	if _, err := s.clients.Edit(t.Context(), s.app.ID, func(c *clients.Client) error { c.Scope = []string{"read"}; return nil }); err != nil {
 		t.Fatal(err)
 	}
-	b.get(to).refused(t, "invalid_scope")
+	b.get(loc).refused(t, "invalid_scope")
 	b.post("/consent", with(ask.Fields(), "action", "allow")).refused(t, "invalid_scope")
 	if len(s.granted()) != 0 {
 		t.Error("there is a code")
@@ -153,9 +153,9 @@ func TestEmptyParameters(t *testing.T) {
 	for _, name := range []string{"request", "request_uri", "resource", "nonce", "prompt", "max_age", "login_hint", "id_token_hint", "response_mode", "dpop_jkt", "claims"} {
 		v := s.request()
 		v.Set(name, "")
-		for what, p := range map[string]page{"GET": b.get("/oauth/authorize?" + v.Encode()), "POST": b.post("/oauth/authorize", v)} {
-			if to := p.Header.Get("Location"); !strings.HasPrefix(to, "/consent?") {
-				t.Errorf("%s with an empty %s leads to %q", what, name, to)
+		for method, p := range map[string]page{"GET": b.get("/oauth/authorize?" + v.Encode()), "POST": b.post("/oauth/authorize", v)} {
+			if loc := p.Header.Get("Location"); !strings.HasPrefix(loc, "/consent?") {
+				t.Errorf("%s with an empty %s leads to %q", method, name, loc)
 			}
 		}
 	}
@@ -171,12 +171,12 @@ func TestInvalidClientIsNotRedirected(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
 	two := s.client(&clients.Client{Name: "Two", Redirects: []string{"https://a.example/", "https://b.example/"}})
-	gone := s.client(&clients.Client{Name: "Gone", Redirects: []string{callback}})
-	if _, err := s.clients.SetStatus(t.Context(), gone.ID, clients.Suspended); err != nil {
+	suspended := s.client(&clients.Client{Name: "Gone", Redirects: []string{callback}})
+	if _, err := s.clients.SetStatus(t.Context(), suspended.ID, clients.Suspended); err != nil {
 		t.Fatal(err)
 	}
-	for what, v := range map[string]url.Values{
-		"no client": s.request("client_id", ""), "unknown": s.request("client_id", "x"), "suspended": s.request("client_id", gone.ID),
+	for name, v := range map[string]url.Values{
+		"no client": s.request("client_id", ""), "unknown": s.request("client_id", "x"), "suspended": s.request("client_id", suspended.ID),
 		"other address": s.request("redirect_uri", "https://evil.example/"), "longer": s.request("redirect_uri", callback+"&x=1"), "fragment": s.request("redirect_uri", callback+"#x"),
 		"path": s.request("redirect_uri", "https://app.example/cb/../evil?keep=1"), "case": s.request("redirect_uri", "https://APP.example/cb?keep=1"),
 		"user": s.request("redirect_uri", "https://app.example@evil.example/cb?keep=1"), "script": s.request("redirect_uri", "javascript:alert(1)"),
@@ -187,13 +187,14 @@ func TestInvalidClientIsNotRedirected(t *testing.T) {
 		for _, b := range []*browser{s.browser(), s.signedIn()} {
 			p := b.get("/oauth/authorize?" + v.Encode())
 			if p.StatusCode != http.StatusBadRequest || p.Header.Get("Location") != "" || !strings.HasPrefix(p.Header.Get("Content-Type"), "text/html") || strings.Contains(p.Text, "evil.example") {
-				t.Errorf("%s: %d, to %q: %s", what, p.StatusCode, p.Header.Get("Location"), p.Text)
+				t.Errorf("%s: %d, to %q: %s", name, p.StatusCode, p.Header.Get("Location"), p.Text)
 			}
 		}
 	}
 }
 
-// TestURLParametersIgnored checks that parameters in the URL of a form request, and second values of a field, are ignored.
+// TestURLParametersIgnored checks that parameters in the URL of a form request, and second values of a field, are
+// ignored.
 func TestURLParametersIgnored(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
@@ -214,11 +215,11 @@ func TestURLParametersIgnored(t *testing.T) {
 		twice := s.request()
 		twice.Set(name, s.request("prompt", "consent").Get(name))
 		twice.Add(name, twice.Get(name))
-		for what, p := range map[string]page{"GET": b.get("/oauth/authorize?" + twice.Encode()), "POST": b.post("/oauth/authorize", twice)} {
+		for method, p := range map[string]page{"GET": b.get("/oauth/authorize?" + twice.Encode()), "POST": b.post("/oauth/authorize", twice)} {
 			if strings.HasPrefix(name, "redirect") || name == "client_id" {
 				p.is(t, http.StatusBadRequest)
 			} else if v := p.answered(t); v.Get("error") != "invalid_request" || v.Has("code") {
-				t.Errorf("%s with %s twice: %v", what, name, v)
+				t.Errorf("%s with %s twice: %v", method, name, v)
 			}
 		}
 	}
@@ -284,8 +285,8 @@ func TestPrompt(t *testing.T) {
 		form := b.get(first).is(t, http.StatusOK, "Sign in") // although the user is signed in
 		s.Clock.Pass(time.Second)
 		// The user cannot go on without signing in again.
-		back := form.Fields().Get("redirect")
-		b.get(back).leads(t, "/login?")
+		redirect := form.Fields().Get("redirect")
+		b.get(redirect).leads(t, "/login?")
 		b.get(b.signIn(form).leads(t, "/consent?")).code(t)
 		s.Clock.Pass(time.Minute)
 	}
@@ -303,16 +304,16 @@ func TestOwnScopesTakenBack(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
 	b := s.signedIn()
-	asked := s.request("scope", "read openid", "resource", files)
-	b.allows(asked).code(t)
-	asked.Set("prompt", "consent")
-	form := b.get(b.get("/oauth/authorize?"+asked.Encode()).leads(t, "/consent?")).Fields()
+	request := s.request("scope", "read openid", "resource", files)
+	b.allows(request).code(t)
+	request.Set("prompt", "consent")
+	form := b.get(b.get("/oauth/authorize?"+request.Encode()).leads(t, "/consent?")).Fields()
 	form["scopes"] = []string{"read"}
 	b.post("/consent", with(form, "action", "allow")).code(t)
-	asked.Set("prompt", "none")
-	b.get("/oauth/authorize?"+asked.Encode()).refused(t, "consent_required")
-	asked.Set("scope", "read")
-	b.get("/oauth/authorize?" + asked.Encode()).code(t)
+	request.Set("prompt", "none")
+	b.get("/oauth/authorize?"+request.Encode()).refused(t, "consent_required")
+	request.Set("scope", "read")
+	b.get("/oauth/authorize?" + request.Encode()).code(t)
 }
 
 // TestHint checks that a client that names a user by an ID token gets nothing about another user (OpenID Connect Core
@@ -334,24 +335,24 @@ func TestHint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of, others := hint(s.app.ID, s.ann.ID), hint(s.app.ID, bob.ID)
+	annHint, bobHint := hint(s.app.ID, s.ann.ID), hint(s.app.ID, bob.ID)
 	s.Clock.Pass(time.Hour) // the ID tokens have expired
 	ask := func(pairs ...string) page { return b.get("/oauth/authorize?" + s.request(pairs...).Encode()) }
-	ask("prompt", "none", "id_token_hint", of).code(t)
-	ask("id_token_hint", of).code(t)
+	ask("prompt", "none", "id_token_hint", annHint).code(t)
+	ask("id_token_hint", annHint).code(t)
 	ask("prompt", "none", "id_token_hint", "of.nobody.known").code(t)
-	ask("prompt", "none", "id_token_hint", others).refused(t, "login_required")
+	ask("prompt", "none", "id_token_hint", bobHint).refused(t, "login_required")
 	ask("id_token_hint", hint("other", s.ann.ID)).refused(t, "invalid_request")
 	ask("id_token_hint", strings.Repeat("x", 20_000)).refused(t, "invalid_request")
 
 	// If the signed-in user is not the user of the hint, they have to sign in again. If the same user does so, the
 	// client gets an error.
-	form := b.get(ask("id_token_hint", others).leads(t, "/login?"))
+	form := b.get(ask("id_token_hint", bobHint).leads(t, "/login?"))
 	b.get(form.Fields().Get("redirect")).leads(t, "/login?")
 	s.Clock.Pass(time.Second)
 	b.get(b.signIn(form).leads(t, "/consent?")).refused(t, "login_required")
 	s.Clock.Pass(time.Second)
-	form = b.get(ask("id_token_hint", others).leads(t, "/login?"))
+	form = b.get(ask("id_token_hint", bobHint).leads(t, "/login?"))
 	s.Clock.Pass(time.Second)
 	done := b.post("/login", with(form.Fields(), "email", "bob@example.com", "password", "another horse"))
 	question := b.get(done.leads(t, "/consent?")).is(t, http.StatusOK, "Allow")
@@ -364,18 +365,18 @@ func TestTransaction(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
 	b := s.signedIn()
-	to := b.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?")
+	loc := b.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?")
 	other := s.signedIn()
-	other.get(to).is(t, http.StatusBadRequest)
+	other.get(loc).is(t, http.StatusBadRequest)
 	other.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?") // another browser with another form secret
-	other.get(to).is(t, http.StatusBadRequest)
-	b.get(to[:len(to)-1]+"x").is(t, http.StatusBadRequest)
+	other.get(loc).is(t, http.StatusBadRequest)
+	b.get(loc[:len(loc)-1]+"x").is(t, http.StatusBadRequest)
 	b.get("/consent").is(t, http.StatusBadRequest)
-	ask := b.get(to).is(t, http.StatusOK)
+	ask := b.get(loc).is(t, http.StatusOK)
 	fields := with(ask.Fields(), "action", "allow")
 	other.post("/consent", fields).is(t, http.StatusForbidden)
 	s.Clock.Pass(10*time.Minute - time.Second)
-	b.get(to).is(t, http.StatusOK)
+	b.get(loc).is(t, http.StatusOK)
 	if _, err := s.clients.SetStatus(t.Context(), s.app.ID, clients.Suspended); err != nil {
 		t.Fatal(err)
 	}
@@ -384,7 +385,7 @@ func TestTransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Clock.Pass(time.Second)
-	b.get(to).is(t, http.StatusBadRequest, "ten minutes")
+	b.get(loc).is(t, http.StatusBadRequest, "ten minutes")
 	b.post("/consent", fields).is(t, http.StatusBadRequest)
 	if len(s.granted()) != 0 {
 		t.Error("there is a code")
@@ -412,8 +413,8 @@ func TestTarget(t *testing.T) {
 		if local := strings.Contains(p.Text, "program on the device"); local == (want[2] != "") {
 			t.Errorf("%s: warned of: %v", redirect, local)
 		}
-		if to := b.post("/consent", with(p.Fields(), "action", "deny")).leads(t, redirect+"?error=access_denied&"); !strings.Contains(to, "iss=https%3A%2F%2Fas.example") {
-			t.Errorf("leads to %s", to)
+		if loc := b.post("/consent", with(p.Fields(), "action", "deny")).leads(t, redirect+"?error=access_denied&"); !strings.Contains(loc, "iss=https%3A%2F%2Fas.example") {
+			t.Errorf("leads to %s", loc)
 		}
 	}
 }
@@ -438,11 +439,11 @@ func TestDocumentChanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again := b.get("/oauth/authorize?" + s.request("client_id", c.ID).Encode())
+		second := b.get("/oauth/authorize?" + s.request("client_id", c.ID).Encode())
 		if source == clients.Document {
-			again.leads(t, "/consent?")
+			second.leads(t, "/consent?")
 		} else {
-			again.code(t)
+			second.code(t)
 		}
 	}
 }

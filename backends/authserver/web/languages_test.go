@@ -61,8 +61,8 @@ func TestLanguages(t *testing.T) {
 		// The language that an application requests also applies to the following pages, until a request without a
 		// language.
 		english := s.browser()
-		to := english.get("/oauth/authorize?"+s.request("ui_locales", "xx de en").Encode()).leads(t, "/login")
-		login = english.get(to).language(t, "de").is(t, http.StatusOK, "um zu <strong>The App</strong> zu gelangen")
+		loc := english.get("/oauth/authorize?"+s.request("ui_locales", "xx de en").Encode()).leads(t, "/login")
+		login = english.get(loc).language(t, "de").is(t, http.StatusOK, "um zu <strong>The App</strong> zu gelangen")
 		consent := english.get(
 			english.post("/login", with(login.Fields(), "email", annMail, "password", annPass)).leads(t, "/consent")).language(t, "de").
 			is(t, http.StatusOK, "Diese Anwendung möchte in Ihrem Namen handeln", ">Zulassen<")
@@ -98,8 +98,8 @@ func TestPushedLanguage(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := s.browser()
-		to := b.get("/oauth/authorize?"+url.Values{"client_id": {s.app.ID}, "request_uri": {uri}}.Encode()).leads(t, "/login")
-		b.get(to).language(t, "de")
+		loc := b.get("/oauth/authorize?"+url.Values{"client_id": {s.app.ID}, "request_uri": {uri}}.Encode()).leads(t, "/login")
+		b.get(loc).language(t, "de")
 	})
 }
 

@@ -47,12 +47,12 @@ func (m *mailing) mails() []testenv.Mail {
 
 var linkIn = regexp.MustCompile(regexp.QuoteMeta(authtest.Issuer) + `(/\S+)`)
 
-// link returns the link of the only mail that is sent now, which must go to the given address.
-func (m *mailing) link(to string) string {
+// link returns the link of the only mail that is sent now, which must go to recipient.
+func (m *mailing) link(recipient string) string {
 	m.t.Helper()
 	list := m.mails()
-	if len(list) != 1 || list[0].To != to {
-		m.t.Fatalf("the mails are %+v, want one to %s", list, to)
+	if len(list) != 1 || list[0].To != recipient {
+		m.t.Fatalf("the mails are %+v, want one to %s", list, recipient)
 	}
 	found := linkIn.FindStringSubmatch(list[0].Data)
 	if found == nil {
@@ -78,8 +78,8 @@ func TestForgottenPassword(t *testing.T) {
 		b.get(link).is(t, http.StatusOK) // as a program that scans mails does
 		form = b.get(link).is(t, http.StatusOK, "Choose a password", annMail)
 		b.post("/choose-password", with(form.Fields(), "password", "short")).is(t, http.StatusUnprocessableEntity, "8 characters")
-		to := b.post("/choose-password", with(form.Fields(), "password", chosen)).leads(t, "/login")
-		b.get(to).is(t, http.StatusOK, "Your password is changed.", `value="ann@example.com"`)
+		loc := b.post("/choose-password", with(form.Fields(), "password", chosen)).leads(t, "/login")
+		b.get(loc).is(t, http.StatusOK, "Your password is changed.", `value="ann@example.com"`)
 		if phone.in() || b.in() {
 			t.Error("somebody is still signed in, or already")
 		}
@@ -114,8 +114,8 @@ func TestLinksEnd(t *testing.T) {
 			}
 			b.get(link).is(t, http.StatusGone)
 			b.post("/choose-password", with(form, "password", chosen)).is(t, http.StatusGone)
-			back := annMail
-			if _, err := m.users.Update(ctx, id, users.Change{Email: &back}, ""); err != nil {
+			oldAddress := annMail
+			if _, err := m.users.Update(ctx, id, users.Change{Email: &oldAddress}, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -331,15 +331,15 @@ func TestRegistrationGoesOn(t *testing.T) {
 	form := b.get(address).is(t, http.StatusOK)
 	b.post("/register", with(form.Fields(), "email", "new@example.com")).is(t, http.StatusOK, "A mail is on its way")
 	link := m.link("new@example.com")
-	to := b.post("/choose-password", with(b.get(link).Fields(), "password", chosen)).leads(t, "/login?")
-	back := b.post("/login", with(b.get(to).Fields(), "email", "new@example.com", "password", chosen)).leads(t, "/consent?")
-	b.get(back).is(t, http.StatusOK, "The App")
+	got := b.post("/choose-password", with(b.get(link).Fields(), "password", chosen)).leads(t, "/login?")
+	loc := b.post("/login", with(b.get(got).Fields(), "email", "new@example.com", "password", chosen)).leads(t, "/consent?")
+	b.get(loc).is(t, http.StatusOK, "The App")
 
 	// In another browser the link does not lead back to the application.
 	other := m.browser()
 	other.post("/forgot", with(other.get("/forgot?redirect=//evil.example").Fields(), "email", "new@example.com")).is(t, http.StatusOK)
-	to = m.browser().get(m.link("new@example.com")).is(t, http.StatusOK).Text
-	if strings.Contains(to, "evil.example") {
+	got = m.browser().get(m.link("new@example.com")).is(t, http.StatusOK).Text
+	if strings.Contains(got, "evil.example") {
 		t.Error("it leads to another site")
 	}
 }

@@ -26,11 +26,11 @@ import (
 // cookie returns the value of a cookie of the browser, or "".
 func (b *browser) cookie(name string) string {
 	b.t.Helper()
-	at, err := url.Parse(b.server.URL)
+	baseURL, err := url.Parse(b.server.URL)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	for _, c := range b.Client.Jar.Cookies(at) {
+	for _, c := range b.Client.Jar.Cookies(baseURL) {
 		if c.Name == name {
 			return c.Value
 		}
@@ -41,11 +41,11 @@ func (b *browser) cookie(name string) string {
 // setCookie sets a cookie in the browser.
 func (b *browser) setCookie(name, value string) {
 	b.t.Helper()
-	at, err := url.Parse(b.server.URL)
+	baseURL, err := url.Parse(b.server.URL)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	b.Client.Jar.SetCookies(at, []*http.Cookie{{Name: name, Value: value, Path: "/"}}) //nolint:gosec // of a test
+	b.Client.Jar.SetCookies(baseURL, []*http.Cookie{{Name: name, Value: value, Path: "/"}}) //nolint:gosec // of a test
 }
 
 const sessionName = "authserver_session"
@@ -83,8 +83,8 @@ func TestLogin(t *testing.T) {
 				t.Errorf("the cookie is %+v", c)
 			}
 		}
-		if to := b.get("/login?redirect=/consent").leads(t, "/"); to != "/consent" {
-			t.Errorf("a signed-in user is redirected to %s", to)
+		if loc := b.get("/login?redirect=/consent").leads(t, "/"); loc != "/consent" {
+			t.Errorf("a signed-in user is redirected to %s", loc)
 		}
 		first := b.cookie(sessionName)
 		b.post("/login", with(b.get("/login?again=1").Fields(), "email", annMail, "password", annPass)).leads(t, "/")
@@ -216,20 +216,20 @@ func TestSprayed(t *testing.T) {
 func TestRedirects(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
-	for to, want := range map[string]string{
+	for redirect, want := range map[string]string{
 		"/consent?session_id=x": "/consent?session_id=x", "/": "/", "": "/", "//evil.example": "/", "/\\evil.example": "/", "https://evil.example": "/", "evil": "/", "\\/evil.example": "/",
 		"/\tevil": "/", "javascript:alert(1)": "/", "/%0d%0aX: y": "/%0d%0aX: y", "///evil.example": "/", "/" + strings.Repeat("x", 64<<10): "/",
 	} {
 		b := s.browser()
-		form := b.get("/login?redirect=" + url.QueryEscape(to)).Fields()
+		form := b.get("/login?redirect=" + url.QueryEscape(redirect)).Fields()
 		if form.Get("redirect") != want {
-			t.Errorf("%q: the form leads to %q", to, form.Get("redirect"))
+			t.Errorf("%q: the form leads to %q", redirect, form.Get("redirect"))
 		}
-		if got := b.post("/login", with(form, "email", annMail, "password", annPass, "redirect", to)).leads(t, "/"); got != want {
-			t.Errorf("%q: leads to %q", to, got)
+		if got := b.post("/login", with(form, "email", annMail, "password", annPass, "redirect", redirect)).leads(t, "/"); got != want {
+			t.Errorf("%q: leads to %q", redirect, got)
 		}
-		if got := b.get("/login?redirect="+url.QueryEscape(to)).leads(t, "/"); got != want {
-			t.Errorf("%q: a signed-in user is redirected to %q", to, got)
+		if got := b.get("/login?redirect="+url.QueryEscape(redirect)).leads(t, "/"); got != want {
+			t.Errorf("%q: a signed-in user is redirected to %q", redirect, got)
 		}
 	}
 }
@@ -241,9 +241,9 @@ func TestForged(t *testing.T) {
 	victim, attacker := s.signedIn(), s.signedIn()
 	theirs := attacker.get("/").Fields()
 	for _, path := range []string{"/login", "/logout", "/consent"} {
-		for what, fields := range map[string]url.Values{"no token": {}, "another's": theirs, "empty": {"csrf_token": {""}}} {
+		for label, fields := range map[string]url.Values{"no token": {}, "another's": theirs, "empty": {"csrf_token": {""}}} {
 			if p := victim.post(path, with(fields, "email", annMail, "password", annPass, "action", "allow")); p.StatusCode != http.StatusForbidden {
-				t.Errorf("%s with %s: %d", path, what, p.StatusCode)
+				t.Errorf("%s with %s: %d", path, label, p.StatusCode)
 			}
 		}
 	}
@@ -300,8 +300,8 @@ func TestHeaders(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
 	b := s.browser()
-	to := b.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/login?")
-	for _, path := range []string{"/oauth/authorize?" + s.request().Encode(), "/oauth/authorize", "/login", to, "/consent", "/"} {
+	loc := b.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/login?")
+	for _, path := range []string{"/oauth/authorize?" + s.request().Encode(), "/oauth/authorize", "/login", loc, "/consent", "/"} {
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.server.URL+path, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -318,7 +318,7 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s: %s", path, policy)
 		}
 	}
-	if policy := b.get(to).Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self' https://app.example https:;") {
+	if policy := b.get(loc).Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self' https://app.example https:;") {
 		t.Errorf("the login keeps the browser from the client: %s", policy)
 	}
 	if policy := b.get("/login").Header.Get("Content-Security-Policy"); !strings.Contains(policy, "form-action 'self';") {
@@ -448,7 +448,7 @@ func TestParallelGuesses(t *testing.T) {
 func TestGuessesFromNetwork(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, authtest.SQLite(t), settings{})
-	from := func(address, pass string) int {
+	signIn := func(address, pass string) int {
 		_, _, err := s.login.SignIn(t.Context(), login.Attempt{Email: annMail, Password: pass, Address: address})
 		e, ok := apierror.From(err)
 		if !ok {
@@ -457,10 +457,10 @@ func TestGuessesFromNetwork(t *testing.T) {
 		return e.Status
 	}
 	for i := range 3 {
-		from("2001:db8:1:2::"+strconv.Itoa(i), "a guess")
+		signIn("2001:db8:1:2::"+strconv.Itoa(i), "a guess")
 	}
 	for address, want := range map[string]int{"2001:db8:1:2:ffff::1": http.StatusTooManyRequests, "2001:db8:1:3::1": http.StatusOK} {
-		if got := from(address, annPass); got != want {
+		if got := signIn(address, annPass); got != want {
 			t.Errorf("from %s: %d, want %d", address, got, want)
 		}
 	}

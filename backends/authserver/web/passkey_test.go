@@ -63,8 +63,8 @@ func TestPasskeyAlone(t *testing.T) {
 		in.get("/security").is(t, http.StatusOK, "A passkey can also be used to sign in without the password")
 
 		b := s.browser()
-		to := b.get("/oauth/authorize?"+s.request("acr_values", "2").Encode()).leads(t, "/login?")
-		form := b.get(to)
+		loc := b.get("/oauth/authorize?"+s.request("acr_values", "2").Encode()).leads(t, "/login?")
+		form := b.get(loc)
 		fields := form.offers(t)
 		proof := a.signsAlone(form.asksFor(t))
 		next := b.post(passkeyPath, with(fields, "answer", proof)).leads(t, "/consent?")
@@ -114,52 +114,52 @@ func TestPasskeyAloneRefused(t *testing.T) {
 				func(page) string { return a.signsAlone(s.browser().get("/login").asksFor(t)) },
 			},
 			{"another origin", "wrong", refusal, func(p page) string {
-				one := *a
-				one.origin = "https://evil.example"
-				return one.signsAlone(p.asksFor(t))
+				clone := *a
+				clone.origin = "https://evil.example"
+				return clone.signsAlone(p.asksFor(t))
 			}},
 			{"another host", "wrong", refusal, func(p page) string {
-				one := *a
-				one.host = "evil.example"
-				return one.signsAlone(p.asksFor(t))
+				clone := *a
+				clone.host = "evil.example"
+				return clone.signsAlone(p.asksFor(t))
 			}},
 			{"the user is not verified", "wrong", refusal, func(p page) string {
-				one := *a
-				one.present = 1
-				return one.signsAlone(p.asksFor(t))
+				clone := *a
+				clone.present = 1
+				return clone.signsAlone(p.asksFor(t))
 			}},
 			{"nobody is there", "wrong", refusal, func(p page) string {
-				one := *a
-				one.present = 4
-				return one.signsAlone(p.asksFor(t))
+				clone := *a
+				clone.present = 4
+				return clone.signsAlone(p.asksFor(t))
 			}},
 			{"another key", "wrong", refusal, func(p page) string {
-				one := *a
-				one.key = other.key
-				return one.signsAlone(p.asksFor(t))
+				clone := *a
+				clone.key = other.key
+				return clone.signsAlone(p.asksFor(t))
 			}},
 			{"no user handle", "wrong", refusal, func(p page) string { return a.says(a.read(p.asksFor(t)).Challenge, nil) }},
 			{"the handle of another user", "wrong", refusal, func(p page) string {
-				one := *a
-				one.handle = other.handle
-				return one.signsAlone(p.asksFor(t))
+				clone := *a
+				clone.handle = other.handle
+				return clone.signsAlone(p.asksFor(t))
 			}},
 			{"an unknown passkey", "unknown", refusal, func(p page) string {
-				one := *a
-				one.id = []byte("unknown")
-				return one.signsAlone(p.asksFor(t))
+				clone := *a
+				clone.id = []byte("unknown")
+				return clone.signsAlone(p.asksFor(t))
 			}},
 			{"no answer", "unknown", refusal, func(page) string { return "" }},
 			{"junk", "unknown", refusal, func(page) string { return strings.Repeat("[", 10000) }},
 			{"a long answer", "unknown", refusal, func(page) string { return strings.Repeat("x", 70<<10) }},
 			{"a counter that goes back", "copied", refusal, func(p page) string {
-				one := *a
-				one.count = 0
+				clone := *a
+				clone.count = 0
 				first := s.browser()
 				form := first.get("/login")
 				a.count = 10
 				first.post(passkeyPath, with(form.offers(t), "answer", a.signsAlone(form.asksFor(t)))).leads(t, "/")
-				return one.signsAlone(p.asksFor(t))
+				return clone.signsAlone(p.asksFor(t))
 			}},
 		}
 		for _, test := range tests {
@@ -180,12 +180,12 @@ func TestPasskeyAloneRefused(t *testing.T) {
 		// The challenge is too old, although the browser is the same.
 		b := s.browser()
 		form := b.get("/login")
-		fields, asked := form.offers(t), form.asksFor(t)
+		fields, request := form.offers(t), form.asksFor(t)
 		s.Clock.Pass(time.Hour)
-		b.post(passkeyPath, with(fields, "answer", a.signsAlone(asked))).is(t, http.StatusUnprocessableEntity,
+		b.post(passkeyPath, with(fields, "answer", a.signsAlone(request))).is(t, http.StatusUnprocessableEntity,
 			"open for too long")
 		for _, challenge := range []string{"", "x", strings.Repeat("A", 300)} {
-			b.post(passkeyPath, with(fields, "answer", a.signsAlone(asked), "challenge", challenge)).is(t,
+			b.post(passkeyPath, with(fields, "answer", a.signsAlone(request), "challenge", challenge)).is(t,
 				http.StatusUnprocessableEntity, "open for too long")
 		}
 
@@ -228,9 +228,9 @@ func TestPasskeyAloneLocked(t *testing.T) {
 		t.Helper()
 		b := s.browser()
 		form := b.get("/login")
-		one := *a
-		one.key = newAuthenticator(t, "", "").key
-		b.post(passkeyPath, with(form.offers(t), "answer", one.signsAlone(form.asksFor(t)))).is(t, status)
+		clone := *a
+		clone.key = newAuthenticator(t, "", "").key
+		b.post(passkeyPath, with(form.offers(t), "answer", clone.signsAlone(form.asksFor(t)))).is(t, status)
 	}
 	for range 3 {
 		fails(a, http.StatusUnprocessableEntity)

@@ -38,8 +38,8 @@ func TestFormPost(t *testing.T) {
 		return s.request(append([]string{"response_mode", "form_post", "state", state}, pairs...)...)
 	}
 	b := s.signedIn()
-	asked := b.get("/oauth/authorize?" + form().Encode())
-	consent := b.get(asked.leads(t, "/consent")).is(t, http.StatusOK)
+	redirect := b.get("/oauth/authorize?" + form().Encode())
+	consent := b.get(redirect.leads(t, "/consent")).is(t, http.StatusOK)
 	denied := b.post("/consent", with(consent.Fields(), "action", "deny")).posted(t)
 	if denied.Get("error") != "access_denied" || denied.Get("error_description") == "" || denied.Get("state") != state || len(denied) != 4 {
 		t.Errorf("%v", denied)
@@ -49,12 +49,12 @@ func TestFormPost(t *testing.T) {
 		t.Errorf("%v", allowed)
 	}
 	// The user has already given consent, so that no page is shown.
-	for what, p := range map[string]page{
+	for name, p := range map[string]page{
 		"GET": b.get("/oauth/authorize?" + form().Encode()), "POST": b.post("/oauth/authorize", form()),
 		"silent": b.get("/oauth/authorize?" + form("prompt", "none").Encode()),
 	} {
 		if v := p.posted(t); len(v.Get("code")) < 43 {
-			t.Errorf("%s: %v", what, v)
+			t.Errorf("%s: %v", name, v)
 		}
 	}
 	b.get("/oauth/authorize?" + s.request("response_mode", "query").Encode()).code(t)
@@ -86,9 +86,9 @@ func TestFormPost(t *testing.T) {
 	}
 	b.get("/oauth/authorize?"+form("response_mode", "fragment").Encode()).refused(t, "invalid_request")
 	app := s.client(&clients.Client{Name: "App", Redirects: []string{"com.example.app:/cb"}})
-	to := b.get("/oauth/authorize?"+form("client_id", app.ID, "redirect_uri", "com.example.app:/cb").Encode()).leads(t, "com.example.app:/cb?")
-	if !strings.Contains(to, "error=invalid_request") {
-		t.Errorf("it leads to %s", to)
+	loc := b.get("/oauth/authorize?"+form("client_id", app.ID, "redirect_uri", "com.example.app:/cb").Encode()).leads(t, "com.example.app:/cb?")
+	if !strings.Contains(loc, "error=invalid_request") {
+		t.Errorf("it leads to %s", loc)
 	}
 
 	s.devices.Authorize.FormPost = false

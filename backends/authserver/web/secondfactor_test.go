@@ -35,17 +35,17 @@ func (s *site) code(secret string) string {
 	return code
 }
 
-// formTo returns the fields of the form on a page that has the given action and contains a text.
-func (p page) formTo(t *testing.T, action, has string) url.Values {
+// formTo returns the fields of the page's form that has the given action and contains substr.
+func (p page) formTo(t *testing.T, action, substr string) url.Values {
 	t.Helper()
 	for _, form := range shownForms.FindAllString(p.Text, -1) {
-		if strings.Contains(form, `action="`+action+`"`) && strings.Contains(form, has) {
-			one := *p.Page
-			one.Text = form
-			return one.Fields()
+		if strings.Contains(form, `action="`+action+`"`) && strings.Contains(form, substr) {
+			clone := *p.Page
+			clone.Text = form
+			return clone.Fields()
 		}
 	}
-	t.Fatalf("there is no form to %s with %q in\n%s", action, has, p.Text)
+	t.Fatalf("there is no form to %s with %q in\n%s", action, substr, p.Text)
 	return nil
 }
 
@@ -100,8 +100,8 @@ func TestApp(t *testing.T) {
 		b.types(form, s.code(secret)).is(t, http.StatusUnprocessableEntity, "The code or the passkey is not right") // used for the setup
 		s.Clock.Pass(30 * time.Second)
 		code := s.code(secret)
-		if to := b.types(form, code[:3]+" "+code[3:]).leads(t, "/"); to != "/device" || !b.in() {
-			t.Errorf("the second factor leads to %s", to)
+		if loc := b.types(form, code[:3]+" "+code[3:]).leads(t, "/"); loc != "/device" || !b.in() {
+			t.Errorf("the second factor leads to %s", loc)
 		}
 		if in := s.login.Resume(t.Context(), b.cookie(sessionName)); in == nil || strings.Join(in.Methods, " ") != "pwd otp mfa" {
 			t.Errorf("the session is %+v", in)
@@ -109,30 +109,30 @@ func TestApp(t *testing.T) {
 		if s.Events.Count("user.login") != 2 || s.Events.Count("user.second_factor_failed") != 1 || s.Events.Count("user.factor_added") != 1 {
 			t.Errorf("recorded %+v", s.Events.All())
 		}
-		again, form := s.waits()
-		again.types(form, code).is(t, http.StatusUnprocessableEntity) // a code is valid once
-		again.types(form, strings.ToUpper(strings.ReplaceAll(codes[3], "-", " "))).leads(t, "/device")
+		second, form := s.waits()
+		second.types(form, code).is(t, http.StatusUnprocessableEntity) // a code is valid once
+		second.types(form, strings.ToUpper(strings.ReplaceAll(codes[3], "-", " "))).leads(t, "/device")
 		other, form := s.waits()
 		other.types(form, codes[3]).is(t, http.StatusUnprocessableEntity)
 		other.types(form, codes[4]).leads(t, "/device")
 		other.get("/security").is(t, http.StatusOK, "8 recovery codes are left")
 
 		fresh := other.post("/security/recovery", other.get("/security").formTo(t, "/security/recovery", "Create new")).is(t, http.StatusOK)
-		made := shownCodes.FindAllString(fresh.Text, -1)
+		newCodes := shownCodes.FindAllString(fresh.Text, -1)
 		third, form := s.waits()
 		third.types(form, codes[5]).is(t, http.StatusUnprocessableEntity)
-		third.types(form, made[0]).leads(t, "/device")
+		third.types(form, newCodes[0]).leads(t, "/device")
 
 		// A user who signed in long ago has to sign in again before changes.
 		s.Clock.Pass(15 * time.Minute)
 		for _, path := range []string{"/security", "/security/app", "/security/passkey"} {
-			if to := third.get(path).leads(t, "/login?"); to != "/login?again=1&redirect=%2Fsecurity" {
-				t.Errorf("%s leads to %s", path, to)
+			if loc := third.get(path).leads(t, "/login?"); loc != "/login?again=1&redirect=%2Fsecurity" {
+				t.Errorf("%s leads to %s", path, loc)
 			}
 		}
 		form = third.post("/login", with(third.get("/login?again=1&redirect=/security").Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "Two-step verification")
-		if to := third.types(form, s.code(secret)).leads(t, "/"); to != "/security" {
-			t.Errorf("signing in once more leads to %s", to)
+		if loc := third.types(form, s.code(secret)).leads(t, "/"); loc != "/security" {
+			t.Errorf("signing in once more leads to %s", loc)
 		}
 		third.post("/security/remove", third.get("/security").formTo(t, "/security/remove", "Telephone")).leads(t, "/security")
 		third.get("/security").is(t, http.StatusOK, "The second factor is removed", "No second factor is set up yet")
@@ -268,21 +268,21 @@ func TestPasskey(t *testing.T) {
 			t.Error("an app is asked for")
 		}
 		proof := a.signs(asks(page))
-		if to := b.post("/login/second", with(fields, "answer", proof)).leads(t, "/"); to != "/device" || !b.in() {
-			t.Errorf("the passkey leads to %s", to)
+		if loc := b.post("/login/second", with(fields, "answer", proof)).leads(t, "/"); loc != "/device" || !b.in() {
+			t.Errorf("the passkey leads to %s", loc)
 		}
 		if n := s.login.Resume(t.Context(), b.cookie(sessionName)); n == nil || strings.Join(n.Methods, " ") != "pwd pop mfa" {
 			t.Errorf("the session is %+v", n)
 		}
 
-		refused := func(what string, change func(other *authenticator)) {
+		refused := func(name string, change func(other *authenticator)) {
 			t.Helper()
 			other := *a
 			change(&other)
 			b, page := s.waits()
 			b.post("/login/second", with(page.formTo(t, "/login/second", "Use a passkey"), "answer", other.signs(asks(page)))).is(t, http.StatusUnprocessableEntity, "not right")
 			if b.cookie(sessionName) != "" {
-				t.Errorf("%s: there is a session", what)
+				t.Errorf("%s: there is a session", name)
 			}
 		}
 		refused("another key", func(o *authenticator) { o.key = newAuthenticator(t, "", "").key })
@@ -326,11 +326,11 @@ func TestSecondRequired(t *testing.T) {
 	before := s.signedIn()
 	login := b.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/login?")
 	consent := b.signIn(b.get(login)).leads(t, "/consent?")
-	to := b.get(consent).leads(t, "/security?redirect=")
-	b.get(to).is(t, http.StatusOK, "Set up a second factor to continue")
+	loc := b.get(consent).leads(t, "/security?redirect=")
+	b.get(loc).is(t, http.StatusOK, "Set up a second factor to continue")
 	b.post("/consent", with(b.get("/").Fields(), "session_id", strings.TrimPrefix(consent, "/consent?session_id="), "action", "allow", "scopes", "read")).leads(t, "/security?redirect=")
 	b.get("/oauth/authorize?"+s.request("prompt", "none").Encode()).refused(t, "interaction_required")
-	_, query, _ := strings.Cut(to, "?")
+	_, query, _ := strings.Cut(loc, "?")
 	secret, codes := b.setsUpApp("/security/app?" + query)
 	if len(codes) != 10 {
 		t.Fatalf("the recovery codes are %q", codes)
@@ -339,10 +339,10 @@ func TestSecondRequired(t *testing.T) {
 	b.post("/consent", with(form.Fields(), "action", "allow")).code(t)
 
 	// A session from before the second factor was set up does not suffice.
-	again := before.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?")
-	again = before.get(again).leads(t, "/login?again=1&redirect=")
+	next := before.get("/oauth/authorize?"+s.request().Encode()).leads(t, "/consent?")
+	next = before.get(next).leads(t, "/login?again=1&redirect=")
 	s.Clock.Pass(30 * time.Second)
-	step := before.post("/login", with(before.get(again).Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "Two-step verification", "The App")
+	step := before.post("/login", with(before.get(next).Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "Two-step verification", "The App")
 	before.get(before.types(step, s.code(secret)).leads(t, "/consent?")).leads(t, "https://app.example/cb?")
 	before.get("/device").is(t, http.StatusOK)
 }
@@ -392,18 +392,18 @@ func TestStepUp(t *testing.T) {
 		ask("acr_values", "gold").leads(t, "/consent")
 		ask("acr_values", "2", "prompt", "none").refused(t, "unmet_authentication_requirements")
 		consent := ask("acr_values", "gold 2 1").leads(t, "/consent?")
-		to := b.get(consent).leads(t, "/security?redirect=")
-		b.get(to).is(t, http.StatusOK, "Set up a second factor to continue", "The application requires one")
-		_, query, _ := strings.Cut(to, "?")
+		loc := b.get(consent).leads(t, "/security?redirect=")
+		b.get(loc).is(t, http.StatusOK, "Set up a second factor to continue", "The application requires one")
+		_, query, _ := strings.Cut(loc, "?")
 		secret, _ := b.setsUpApp("/security/app?" + query)
 		form := b.get(consent).is(t, http.StatusOK, "The App")
 		b.post("/consent", with(form.Fields(), "action", "allow")).code(t)
 
 		// A session from before the second factor was set up does not suffice.
-		again := before.get("/oauth/authorize?"+s.request("acr_values", "2").Encode()).leads(t, "/consent?")
-		again = before.get(again).leads(t, "/login?again=1&redirect=")
+		next := before.get("/oauth/authorize?"+s.request("acr_values", "2").Encode()).leads(t, "/consent?")
+		next = before.get(next).leads(t, "/login?again=1&redirect=")
 		s.Clock.Pass(30 * time.Second)
-		step := before.post("/login", with(before.get(again).Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "Two-step verification")
+		step := before.post("/login", with(before.get(next).Fields(), "email", annMail, "password", annPass)).is(t, http.StatusOK, "Two-step verification")
 		before.get(before.types(step, s.code(secret)).leads(t, "/consent?")).leads(t, "https://app.example/cb?")
 	})
 }

@@ -80,26 +80,26 @@ func TestTabsSignIn(t *testing.T) {
 		session := b.cookie(sessionName)
 		// The password is not needed again in the second tab.
 		for form, state := range map[*page]string{&second: "two", &first: "one"} {
-			to := b.post("/login", with(form.Fields(), "email", " Ann@example.com", "password", "")).leads(t, "/consent?")
-			if got := b.get(to).answered(t); got.Get("state") != state || got.Get("code") == "" {
+			loc := b.post("/login", with(form.Fields(), "email", " Ann@example.com", "password", "")).leads(t, "/consent?")
+			if got := b.get(loc).answered(t); got.Get("state") != state || got.Get("code") == "" {
 				t.Errorf("tab %s leads to %v", state, got)
 			}
 		}
 		// If another user's name is entered, the page asks how to go on, and keeps the session.
-		asked := b.post("/login", with(third.Fields(), "email", bobMail, "password", bobPass)).
+		question := b.post("/login", with(third.Fields(), "email", bobMail, "password", bobPass)).
 			is(t, http.StatusConflict, "Another user has signed in here", annMail, `value="`+bobMail+`"`, `href="/consent?session_id=`)
 		if b.cookie(sessionName) != session || s.Events.Count("user.login") != 1 {
 			t.Error("the session has changed")
 		}
-		to := b.post("/login", with(asked.Fields(), "email", bobMail, "password", bobPass)).leads(t, "/consent?")
-		if b.get(to).is(t, http.StatusOK, bobMail); b.who() != bobMail {
+		loc := b.post("/login", with(question.Fields(), "email", bobMail, "password", bobPass)).leads(t, "/consent?")
+		if b.get(loc).is(t, http.StatusOK, bobMail); b.who() != bobMail {
 			t.Errorf("%s is signed in", b.who())
 		}
 		// A form that was shown while a user was signed in can be used after the user has signed out.
-		again := b.get(b.asks("/login?", "prompt", "login"))
+		oldForm := b.get(b.asks("/login?", "prompt", "login"))
 		b.post("/logout", b.get("/").Fields()).leads(t, "/login")
 		s.Clock.Pass(time.Second)
-		b.signIn(again).leads(t, "/consent?")
+		b.signIn(oldForm).leads(t, "/consent?")
 	})
 }
 
@@ -160,8 +160,8 @@ func TestTabsSecond(t *testing.T) {
 	s.Clock.Pass(time.Minute)
 	code := s.code(secret)
 	b.types(first, code).leads(t, "/device")
-	if to := b.types(second, code).leads(t, "/"); to != "/security" {
-		t.Errorf("the second tab leads to %s", to)
+	if loc := b.types(second, code).leads(t, "/"); loc != "/security" {
+		t.Errorf("the second tab leads to %s", loc)
 	}
 	b.types(first, code).leads(t, "/device") // the user goes back to the form
 	b.signsInAgain(bobMail, bobPass)
@@ -194,8 +194,8 @@ func TestTabsOthers(t *testing.T) {
 	decided := with(found.Fields(), "action", "allow")
 	b.signsInAgain(bobMail, bobPass)
 	for _, form := range []url.Values{typed, decided} {
-		if to := b.post("/device", form).leads(t, "/"); to != "/device?user_code="+a.UserCode {
-			t.Errorf("the form of another user leads to %s", to)
+		if loc := b.post("/device", form).leads(t, "/"); loc != "/device?user_code="+a.UserCode {
+			t.Errorf("the form of another user leads to %s", loc)
 		}
 	}
 	b.post("/logout", b.get("/").Fields()).leads(t, "/login")
@@ -284,21 +284,21 @@ func TestTabsForged(t *testing.T) {
 
 		victim := s.browser()
 		victim.setCookie("authserver_form", planted)
-		to := victim.asks("/login?")
-		consent := victim.signIn(victim.get(to)).leads(t, "/consent?")
+		loc := victim.asks("/login?")
+		consent := victim.signIn(victim.get(loc)).leads(t, "/consent?")
 		transaction := victim.get(consent).is(t, http.StatusOK, annMail).Fields().Get("session_id")
 		session, form := victim.cookie(sessionName), victim.cookie("authserver_form")
 		if form != planted {
 			t.Fatal("the cookie was not planted")
 		}
 		a := s.begun()
-		for what, token := range map[string]url.Values{"a guest": guest, "Bob": theirs} {
+		for owner, token := range map[string]url.Values{"a guest": guest, "Bob": theirs} {
 			fields := with(url.Values{}, "csrf_token", token.Get("csrf_token"), "email", bobMail, "password", bobPass, "redirect", "/",
 				"session_id", transaction, "action", "allow", "scopes", "read", "user_code", a.UserCode, "name", "x", "id", "x")
 			for _, path := range []string{"/login", "/login/second", "/logout", "/consent", "/device", "/security/app", "/security/passkey", "/security/remove", "/security/recovery"} {
 				victim.post(path, fields)
 				if victim.cookie(sessionName) != session || victim.who() != annMail {
-					t.Fatalf("%s of %s: %q is signed in", path, what, victim.who())
+					t.Fatalf("%s of %s: %q is signed in", path, owner, victim.who())
 				}
 			}
 		}

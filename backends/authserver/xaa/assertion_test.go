@@ -48,11 +48,11 @@ func FuzzActors(f *testing.F) {
 		if !ok || got == nil {
 			return
 		}
-		var again any
-		if err := json.Unmarshal(got, &again); err != nil {
+		var reduced any
+		if err := json.Unmarshal(got, &reduced); err != nil {
 			t.Fatalf("%s: %v", got, err)
 		}
-		if once, ok := reduceActors(again, 0); !ok || string(once) != string(got) {
+		if once, ok := reduceActors(reduced, 0); !ok || string(once) != string(got) {
 			t.Fatalf("%s becomes %s", got, once)
 		}
 	})

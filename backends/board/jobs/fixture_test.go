@@ -46,12 +46,12 @@ func newSite(t *testing.T, db *store.DB) *site {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	made, err := s.service.Seed(t.Context(), file, seed.Options{})
+	tokens, err := s.service.Seed(t.Context(), file, seed.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.tokens = make(map[string]string)
-	for _, token := range made {
+	for _, token := range tokens {
 		s.tokens[token.Name] = token.Token
 	}
 	if err := s.service.Ready(t.Context()); err != nil {

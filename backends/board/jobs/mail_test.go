@@ -149,8 +149,8 @@ func TestMailFailures(t *testing.T) {
 			t.Errorf("%v", logs.All())
 		}
 		for _, entry := range logs.All() {
-			if why, _ := entry.ContextMap()["error"].(string); why == "" || strings.Contains(why, "@") {
-				t.Errorf("%s: %q", entry.Message, why)
+			if reason, _ := entry.ContextMap()["error"].(string); reason == "" || strings.Contains(reason, "@") {
+				t.Errorf("%s: %q", entry.Message, reason)
 			}
 		}
 
@@ -285,9 +285,9 @@ func linkMailing(kind, secret string) *mails.Mailing {
 // TestLetters compares the mails with those in testdata. With -update it writes them.
 func TestLetters(t *testing.T) {
 	t.Parallel()
-	at := time.Date(2026, 1, 31, 23, 30, 0, 0, time.UTC).In(time.FixedZone("CET", 3600))
-	thread := mails.MailThread{ID: 7, Forum: 2, Title: "Cats & <dogs>", Posts: []mails.MailPost{{ID: 70, Number: 3, Author: "bob", At: at, Excerpt: "They <b>are</b> fine."}}, Count: 1}
-	busy := mails.MailThread{ID: 8, Title: "Busy", Posts: []mails.MailPost{{ID: 80, Number: 4, Author: "bob", At: at, Excerpt: "One"}, {ID: 81, Number: 5, Author: "mod", At: at, Excerpt: "Two"}}, Count: 9}
+	date := time.Date(2026, 1, 31, 23, 30, 0, 0, time.UTC).In(time.FixedZone("CET", 3600))
+	thread := mails.MailThread{ID: 7, Forum: 2, Title: "Cats & <dogs>", Posts: []mails.MailPost{{ID: 70, Number: 3, Author: "bob", At: date, Excerpt: "They <b>are</b> fine."}}, Count: 1}
+	busy := mails.MailThread{ID: 8, Title: "Busy", Posts: []mails.MailPost{{ID: 80, Number: 4, Author: "bob", At: date, Excerpt: "One"}, {ID: 81, Number: 5, Author: "mod", At: date, Excerpt: "Two"}}, Count: 9}
 	languages, err := pages.LoadLanguages("", nil, web.Catalogues(), "")
 	if err != nil {
 		t.Fatal(err)

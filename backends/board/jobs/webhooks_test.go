@@ -27,19 +27,19 @@ func (s *site) exec(query string, args ...any) {
 	}
 }
 
-// TestDeliver checks that the job delivers what was written with a change, even after a restart of the process, with
-// the headers of boards.
+// TestDeliver checks that the job delivers an event that was written with a change, even after a restart of the
+// process, and that the request has the headers of boards.
 func TestDeliver(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
 		got := make(chan http.Header, 1)
 		var body []byte
-		to := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			body, _ = io.ReadAll(r.Body)
 			got <- r.Header
 		}))
-		defer to.Close()
-		_, secret, err := s.service.Admin.AddWebhook(t.Context(), s.as("admin"), to.URL, kernel.Topics)
+		defer server.Close()
+		_, secret, err := s.service.Admin.AddWebhook(t.Context(), s.as("admin"), server.URL, kernel.Topics)
 		if err != nil {
 			t.Fatal(err)
 		}

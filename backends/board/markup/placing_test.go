@@ -41,12 +41,12 @@ func TestFileReferences(t *testing.T) {
 			t.Errorf("%s: of an older version: %s", text, got)
 		}
 	}
-	const both = "![x](attachment:photo.png) ![y](https://example.com/y.png)"
+	const twoImages = "![x](attachment:photo.png) ![y](https://example.com/y.png)"
 	for html, want := range map[string]bool{
 		`<p><img alt="x"> </p>`: false, // left out by the setting
 		`<p><img alt="x"> <img src="https://example.com/y.png" alt="y"></p>`: true,
 	} {
-		if got := Shown(7, both, html, 1); strings.Contains(got, "example.com") != want || !strings.Contains(got, "/posts/7/files/photo.png") {
+		if got := Shown(7, twoImages, html, 1); strings.Contains(got, "example.com") != want || !strings.Contains(got, "/posts/7/files/photo.png") {
 			t.Errorf("of an older version %s: %s", html, got)
 		}
 	}

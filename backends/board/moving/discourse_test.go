@@ -54,9 +54,9 @@ func TestDiscourseTextDeepQuotes(t *testing.T) {
 func TestDiscourseTextTime(t *testing.T) {
 	t.Parallel()
 	for _, unit := range []string{"[quote]", "[quote=\"", "[/quote]", "`", "[b]", "![", "![a](upload://", "[url=", "[url]a", "[date=2020-01-01", "[poll ", "```\n", "> ", "- a\n", "[a](/uploads/"} {
-		begin := time.Now()
+		start := time.Now()
 		_ = discourseMarkdown(strings.Repeat(unit, 20_000), nil)
-		if took := time.Since(begin); took > 20*time.Second {
+		if took := time.Since(start); took > 20*time.Second {
 			t.Errorf("%q: %s", unit, took)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 func TestXenForoHash(t *testing.T) {
 	t.Parallel()
 	const sum = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
-	for what, test := range map[string]struct{ scheme, data, want string }{
+	for name, test := range map[string]struct{ scheme, data, want string }{
 		"bcrypt":     {"XF:Core12", `a:1:{s:4:"hash";s:3:"$2y";}`, "$2y"},
 		"JSON":       {"XF:Core12", `{"hash":"$2y"}`, "$2y"},
 		"of 1":       {"XenForo_Authentication_Core12", `a:1:{s:4:"hash";s:3:"$2y";}`, "$2y"},
@@ -27,7 +27,7 @@ func TestXenForoHash(t *testing.T) {
 		"not digits": {"XF:Core", `a:1:{s:4:"hash";s:2:"xy";}`, ""},
 	} {
 		if got := xfHash(test.scheme, test.data); got != test.want {
-			t.Errorf("%s: %q, want %q", what, got, test.want)
+			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
 }

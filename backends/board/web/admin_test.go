@@ -176,23 +176,23 @@ func TestAdministration(t *testing.T) {
 		b.Get("/admin/members?sort=posts&state=active").Want(200, ">bob<", `aria-sort="descending"`, "sort=posts&amp;state=active").Lacks(`gone">banned<`)
 		b.Get(at("/admin/members?group=%d", s.group("moderators"))).Want(200, ">mod<").Lacks(">bob<", "aria-sort")
 		b.Get("/admin/members?state=banned&format=csv").Want(200, "Name,State,Mail,Posts,Joined,Last seen\r\nbanned,banned,")
-		one := at("/admin/members/%d", s.user("bob"))
-		p = p.Get(one).Want(200, "bob@example.com")
-		p = p.Send(one, "groups", itoa(member), "groups", itoa(insiders), "moderated", "1").Want(200, "Saved.", at(`value="%d" checked`, insiders), `name="moderated" value="1" checked`)
+		target := at("/admin/members/%d", s.user("bob"))
+		p = p.Get(target).Want(200, "bob@example.com")
+		p = p.Send(target, "groups", itoa(member), "groups", itoa(insiders), "moderated", "1").Want(200, "Saved.", at(`value="%d" checked`, insiders), `name="moderated" value="1" checked`)
 		b.Get(at("/admin/members?group=%d", insiders)).Want(200, ">bob<")
-		p = p.Send(one, "groups", itoa(member)).Want(200).Lacks(`name="moderated" value="1" checked`, at(`value="%d" checked`, insiders))
-		p.Send(one, "do", "suspend").Want(200, "<h1>Suspend bob", "can only read")
-		p.Send(one, "do", "suspend", "sure", "1", "days", "0").Want(422, "Give an end")
-		p = b.Get(one)
-		p = p.Send(one, "do", "suspend", "sure", "1", "days", "3", "reason", "too loud").Want(200, "bob was suspended.", "reads only until")
-		p = p.Send(one, "do", "unsuspend").Want(200).Lacks("reads only until")
-		p = p.Send(one, "do", "ban", "sure", "1", "date", "2026-03-01").Want(200, "until", "2 Mar 2026")
+		p = p.Send(target, "groups", itoa(member)).Want(200).Lacks(`name="moderated" value="1" checked`, at(`value="%d" checked`, insiders))
+		p.Send(target, "do", "suspend").Want(200, "<h1>Suspend bob", "can only read")
+		p.Send(target, "do", "suspend", "sure", "1", "days", "0").Want(422, "Give an end")
+		p = b.Get(target)
+		p = p.Send(target, "do", "suspend", "sure", "1", "days", "3", "reason", "too loud").Want(200, "bob was suspended.", "reads only until")
+		p = p.Send(target, "do", "unsuspend").Want(200).Lacks("reads only until")
+		p = p.Send(target, "do", "ban", "sure", "1", "date", "2026-03-01").Want(200, "until", "2 Mar 2026")
 		bob.Get("/account").Want(200, "<h1>Sign in</h1>") // signed out
-		p = p.Send(one, "do", "unban").Want(200, "bob was unbanned.")
-		p.Send(one, "do", "password").Want(200, "The present password ends")
-		p = p.Send(one, "do", "password", "sure", "1").Want(200, "shown only once")
+		p = p.Send(target, "do", "unban").Want(200, "bob was unbanned.")
+		p.Send(target, "do", "password").Want(200, "The present password ends")
+		p = p.Send(target, "do", "password", "sure", "1").Want(200, "shown only once")
 		password := regexp.MustCompile(`class="secret">([^<]+)<`).FindStringSubmatch(p.Text)[1]
-		b.Get(one).Lacks(password)
+		b.Get(target).Lacks(password)
 		// The new password opens only the page on which it is changed.
 		bob = s.guest()
 		bob.Get("/login").Send("/login", "name", "bob", "password", password).Want(200, "shown to an administrator", `name="current"`)
@@ -201,8 +201,8 @@ func TestAdministration(t *testing.T) {
 		}
 		p = p.Send("/account/password", "current", password, "password", "battery staple").Want(200, "The password was changed")
 		p.Get("/account/tokens").Want(200, "New token")
-		p = b.Get(one)
-		p.Send(one, "do", "nothing").Want(400)
+		p = b.Get(target)
+		p.Send(target, "do", "nothing").Want(400)
 		p = b.Get("/admin").Want(200, "Members waiting for approval", ">awaiting<")
 		p.Send("/admin/members?state=awaiting", "one", at("approve %d awaiting", s.user("awaiting"))).Want(200, "awaiting was approved.", "No member is found")
 		// Several members at once: each refusal is shown beside its member.
@@ -221,8 +221,8 @@ func TestAdministration(t *testing.T) {
 		p.Send("/admin/moderators/new", "user", "nobody", "forum", itoa(public), "rights", "content.approve").Want(422, `id="user-problem"`, `value="nobody"`)
 		p = p.Send("/admin/moderators/new", "user", "eve", "forum", itoa(public), "rights", "content.approve", "rights", "thread.lock").Want(200, ">eve<")
 		entry := s.number("SELECT max(id) FROM board_forum_moderators")
-		one = at("/admin/moderators/%d", entry)
-		p.Get(one).Want(200, "Rights of eve in Public", `value="thread.lock" checked`).Send(one, "rights", "content.approve").Want(200, "Saved.")
+		target = at("/admin/moderators/%d", entry)
+		p.Get(target).Want(200, "Rights of eve in Public", `value="thread.lock" checked`).Send(target, "rights", "content.approve").Want(200, "Saved.")
 		entry = s.number("SELECT max(id) FROM board_forum_moderators")
 		p.Get(at("/admin/moderators/%d", entry)).Want(200, `value="content.approve" checked`).Lacks(`value="thread.lock" checked`)
 		b.Get(at("/admin/moderators?forum=%d", s.forum("staff"))).Want(200, "No moderator is found")
@@ -235,9 +235,9 @@ func TestAdministration(t *testing.T) {
 		p = p.Send("/admin/prefixes/new", "label", "Solved", "position", "3", "forum", itoa(public)).Want(200, "Solved")
 		p.Send("/admin/prefixes/new", "label", "Solved").Want(422, `id="label-problem"`)
 		solved := s.number("SELECT id FROM board_prefixes WHERE label = 'Solved'")
-		one = at("/admin/prefixes/%d", solved)
-		p.Get(one).Want(200, "Prefix Solved", at(`value="%d" checked`, public))
-		p = p.Send(one, "label", "Solved", "position", "1").Want(200, "0 forums")
+		target = at("/admin/prefixes/%d", solved)
+		p.Get(target).Want(200, "Prefix Solved", at(`value="%d" checked`, public))
+		p = p.Send(target, "label", "Solved", "position", "1").Want(200, "0 forums")
 		p.Send("/admin/prefixes", "one", at("delete %d Solved", solved)).Want(200, "They are removed from all threads.")
 		p.Send("/admin/prefixes", "do", "delete", "sure", "1", "row", itoa(solved)+" Solved").Want(200, "Solved was deleted.").Lacks("Solved<")
 		p = b.Get("/admin/words").Want(200, "No word is filtered")
@@ -292,15 +292,15 @@ func TestModeration(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {
 		s := newSite(t, db, web.Options{})
-		must := func(err error) {
+		check := func(err error) {
 			t.Helper()
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		ada, err := s.service.Rights.Member(t.Context(), s.user("ada"))
-		must(err)
-		must(s.service.Admin.SetModerated(t.Context(), ada, s.user("eve"), true))
+		check(err)
+		check(s.service.Admin.SetModerated(t.Context(), ada, s.user("eve"), true))
 		eve := s.as("eve")
 		thread := at("/threads/%d", s.thread("Open thread"))
 		for _, text := range []string{"one", "two", "three", "four"} {
@@ -310,12 +310,12 @@ func TestModeration(t *testing.T) {
 		p := mod.Get("/moderation").Want(200, "held number one", "every post of this member is held", "common second", "10 posts").Lacks("secretstaff")
 		first, second := s.post("held number one"), s.post("held number two")
 		// After one click the next post has the focus.
-		then := regexp.MustCompile(at(`name="then" value="(\d+)"><input type="hidden" name="post" value="%d"`, first)).FindStringSubmatch(p.Text)[1]
-		if then != itoa(second) {
-			t.Errorf("behind %d comes %s, want %d", first, then, second)
+		next := regexp.MustCompile(at(`name="then" value="(\d+)"><input type="hidden" name="post" value="%d"`, first)).FindStringSubmatch(p.Text)[1]
+		if next != itoa(second) {
+			t.Errorf("behind %d comes %s, want %d", first, next, second)
 		}
-		p = p.Send("/moderation", "post", itoa(first), "then", then, "do", "approve").Want(200, "1 post approved.", "autofocus").Lacks(at(`id="held-%d"`, first))
-		if focus := regexp.MustCompile(`value="(\d+)">\n<button name="do" value="approve" autofocus`).FindStringSubmatch(p.Text); focus == nil || focus[1] != then {
+		p = p.Send("/moderation", "post", itoa(first), "then", next, "do", "approve").Want(200, "1 post approved.", "autofocus").Lacks(at(`id="held-%d"`, first))
+		if focus := regexp.MustCompile(`value="(\d+)">\n<button name="do" value="approve" autofocus`).FindStringSubmatch(p.Text); focus == nil || focus[1] != next {
 			t.Errorf("the focus is on %v", focus)
 		}
 		s.guest().Get(thread).Want(200, "held number one").Lacks("held number two")
@@ -333,8 +333,8 @@ func TestModeration(t *testing.T) {
 		mod.Get(at("/moderation?forum=%d", s.forum("tickets"))).Want(200, "Nothing is waiting")
 		mod.Get("/moderation?after=99999").Want(200, "common secretheld") // redirects to the first page
 		mod.Get("/moderation?after=x").Want(400)
-		// A post that its author changes while it is looked at must be looked at again.
-		must(s.service.Admin.SetModerated(t.Context(), ada, s.user("eve"), true))
+		// A post that its author changes while a moderator looks at it must be looked at again.
+		check(s.service.Admin.SetModerated(t.Context(), ada, s.user("eve"), true))
 		eve.Get(thread).Send(thread+"/reply", "message", "held number five")
 		five := s.post("held number five")
 		p = mod.Get(thread).Want(200, at(`href="/moderation?forum=%d&amp;after=%d"`, s.forum("public"), five-1))
@@ -342,8 +342,8 @@ func TestModeration(t *testing.T) {
 		seen := p.Hidden("seen")
 		edit := at("/threads/%d/posts/%d/edit", s.thread("Open thread"), five)
 		eve.Get(edit).Send(edit, "message", "BUY number six").Want(200)
-		for _, do := range []string{"approve", "reject"} {
-			p = p.Send("/moderation", "seen", seen, "post", itoa(five), "do", do).Want(200, "0 posts "+do[:6], "1 has changed since you saw it", "BUY number six")
+		for _, action := range []string{"approve", "reject"} {
+			p = p.Send("/moderation", "seen", seen, "post", itoa(five), "do", action).Want(200, "0 posts "+action[:6], "1 has changed since you saw it", "BUY number six")
 		}
 		p.Send("/moderation", "seen", p.Hidden("seen"), "post", itoa(five), "do", "reject").Want(200, "1 post rejected.")
 		// Members cannot approve or reject.

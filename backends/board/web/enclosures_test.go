@@ -32,27 +32,27 @@ func sendAll(p *pagestest.Page, path string, files [][2]string, fields ...string
 	p.T.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
-	must := func(err error) {
+	check := func(err error) {
 		p.T.Helper()
 		if err != nil {
 			p.T.Fatal(err)
 		}
 	}
-	must(w.WriteField("token", p.Hidden("token")))
+	check(w.WriteField("token", p.Hidden("token")))
 	for _, file := range files {
 		part, err := w.CreateFormFile("file", file[0])
-		must(err)
+		check(err)
 		_, err = part.Write([]byte(file[1]))
-		must(err)
+		check(err)
 	}
 	if len(files) == 0 { // no file was chosen
 		_, err := w.CreateFormFile("file", "")
-		must(err)
+		check(err)
 	}
 	for i := 0; i+1 < len(fields); i += 2 {
-		must(w.WriteField(fields[i], fields[i+1]))
+		check(w.WriteField(fields[i], fields[i+1]))
 	}
-	must(w.Close())
+	check(w.Close())
 	return p.Do(http.MethodPost, path, body.String(), "Content-Type", w.FormDataContentType())
 }
 

@@ -39,10 +39,10 @@ func TestFormsWithForeignIDs(t *testing.T) {
 			}
 			return all.String()
 		}
-		for _, as := range []string{"", "eve"} {
-			b := s.as(as)
+		for _, user := range []string{"", "eve"} {
+			b := s.as(user)
 			token := b.Get("/login").Hidden("token")
-			before, asked := state(), 0
+			before, count := state(), 0
 			for _, hidden := range []struct {
 				thread, post string
 				attachment   int64
@@ -69,29 +69,29 @@ func TestFormsWithForeignIDs(t *testing.T) {
 					if strings.Contains(page.Path, "manage") || strings.HasPrefix(page.Path, "/moderation") || strings.HasSuffix(page.Path, "/members/{userId}") {
 						dos = []string{"lock", "approve", "delete", "move", "groups", "title"}
 					}
-					for _, do := range dos {
-						asked++
+					for _, action := range dos {
+						count++
 						form := url.Values{
-							"token": {token}, "do": {do}, "message": {"a new text"}, "title": {"A new title"}, "mode": {"instant"}, "reason": {"bad"}, "note": {"x"}, "post": {post}, "which": {""},
+							"token": {token}, "do": {action}, "message": {"a new text"}, "title": {"A new title"}, "mode": {"instant"}, "reason": {"bad"}, "note": {"x"}, "post": {post}, "which": {""},
 							"forumId": {itoa(s.forum("public"))}, "group": {"1"}, "name": {"Eve's"}, "type": {"forum"}, "url": {"https://example.com/"}, "topics": {"post.created"}, "user": {"eve"}, "rights": {"forum.view"}, "label": {"x"}, "pattern": {"common"},
 						}
 						p := b.Post(ids.Replace(page.Path), form)
 						if p.StatusCode < 400 && p.Where() != "/login?next="+url.QueryEscape(p.Where()) || p.StatusCode >= 500 {
-							t.Errorf("%q %s of %s: %d at %s", as, ids.Replace(page.Path), hidden.post, p.StatusCode, p.Where())
+							t.Errorf("%q %s of %s: %d at %s", user, ids.Replace(page.Path), hidden.post, p.StatusCode, p.Where())
 						}
 						for _, secret := range []string{"secretstaff", "secretheld", "secretdeleted", "secretticket"} {
 							if strings.Contains(p.Text, secret) {
-								t.Errorf("%q %s tells %s", as, ids.Replace(page.Path), secret)
+								t.Errorf("%q %s tells %s", user, ids.Replace(page.Path), secret)
 							}
 						}
 					}
 				}
 			}
 			if after := state(); after != before {
-				t.Errorf("%q has changed something: %s, before %s", as, after, before)
+				t.Errorf("%q has changed something: %s, before %s", user, after, before)
 			}
-			if asked < 200 {
-				t.Errorf("only %d forms", asked)
+			if count < 200 {
+				t.Errorf("only %d forms", count)
 			}
 		}
 	})

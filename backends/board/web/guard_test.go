@@ -354,8 +354,8 @@ func TestTokens(t *testing.T) {
 		p := b.Get("/account/tokens").Want(200, "You have no tokens")
 		p.Send(p.Where(), "name", "laptop", "scope", "posts:read", "days", "30", "password", "wrong").Want(422, "The password is wrong", `value="laptop"`)
 		p.Send(p.Where(), "name", "laptop", "days", "30", "password", "correct horse").Want(422, "Scopes must be some of")
-		made := p.Send(p.Where(), "name", "laptop", "scope", "posts:read", "scope", "forums:read", "days", "30", "password", "correct horse").Want(200, "brd_pat_", "Copy it now")
-		text := made.Text[strings.Index(made.Text, `<code class="secret">`)+len(`<code class="secret">`):]
+		page := p.Send(p.Where(), "name", "laptop", "scope", "posts:read", "scope", "forums:read", "days", "30", "password", "correct horse").Want(200, "brd_pat_", "Copy it now")
+		text := page.Text[strings.Index(page.Text, `<code class="secret">`)+len(`<code class="secret">`):]
 		text, _, _ = strings.Cut(text, "<")
 		if _, err := s.service.Accounts.Authenticate(t.Context(), text); err != nil {
 			t.Fatal(err)

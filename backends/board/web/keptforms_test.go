@@ -144,7 +144,7 @@ func TestFormAfterSwitchingMember(t *testing.T) {
 	reply := at("/threads/%d/reply", s.thread("Open thread"))
 	for _, files := range []bool{false, true} {
 		b := s.as("bob")
-		again := func(p *pagestest.Page) *pagestest.Page {
+		submit := func(p *pagestest.Page) *pagestest.Page {
 			if files {
 				return sendAll(p, reply, nil, "message", "what I wrote")
 			}
@@ -153,12 +153,12 @@ func TestFormAfterSwitchingMember(t *testing.T) {
 		first, second := b.Get(reply).Want(200), b.Get(reply).Want(200)
 		s.clock.advance(15 * 24 * time.Hour)
 		b.Get("/login").Send("/login", "name", "bob", "password", "correct horse").Want(200)
-		again(first).Want(200, "what I wrote")
+		submit(first).Want(200, "what I wrote")
 
 		b.Get("/").Send("/logout").Want(200)
 		b.Get("/login").Send("/login", "name", "mod", "password", "correct horse").Want(200)
 		posts := s.number("SELECT count(*) FROM board_posts")
-		p := again(second).Want(403, "You have signed in since")
+		p := submit(second).Want(403, "You have signed in since")
 		holds(p, "what I wrote")
 		if n := s.number("SELECT count(*) FROM board_posts"); n != posts {
 			t.Error("a form of another member has posted")

@@ -34,8 +34,8 @@ func TestRegroupPages(t *testing.T) {
 		ask.Want(200, "Split 1 post into a new thread", `value="Open thread"`)
 		ask.Send("/moderation/chosen", "confirmed", "1", "thread", itoa(thread), "do", "split", "post", itoa(second), "title", "x", "forumId", itoa(s.forum("public"))).Want(422, "characters")
 		done := ask.Send("/moderation/chosen", "confirmed", "1", "thread", itoa(thread), "do", "split", "post", itoa(second), "title", "Split off", "forumId", itoa(s.forum("members"))).Want(200)
-		made := s.thread("Split off")
-		if !strings.HasPrefix(done.Where(), at("/threads/%d", made)) {
+		newThread := s.thread("Split off")
+		if !strings.HasPrefix(done.Where(), at("/threads/%d", newThread)) {
 			t.Errorf("after the split at %s", done.Where())
 		}
 		if p := s.as("").Get(at("/posts/%d", second)); p.StatusCode != http.StatusNotFound && !strings.HasPrefix(p.Where(), "/login") {
@@ -44,12 +44,12 @@ func TestRegroupPages(t *testing.T) {
 
 		mod.Get(at("/threads/%d", thread)).Want(200, at(`<a id="post-2" href="/posts/%d">#2</a>`, second))
 
-		// the posts go back
+		// The posts go back into the first thread.
 		manage := mod.Get(at("/threads/%d/manage", thread)).Want(200)
 		manage.Send(at("/threads/%d/manage", thread), "do", "merge", "other", "no thread").Want(422, "There is no thread with this number that you can see")
-		merged := manage.Send(at("/threads/%d/manage", thread), "do", "merge", "other", at("https://board.example/threads/%d-split-off?after=1#post-1", made), "kept", "One thread").Want(200)
+		merged := manage.Send(at("/threads/%d/manage", thread), "do", "merge", "other", at("https://board.example/threads/%d-split-off?after=1#post-1", newThread), "kept", "One thread").Want(200)
 		merged.Want(200, "One thread", "common second", "The threads are merged.")
-		for _, old := range []string{at("/threads/%d", made), at("/threads/%d-split-off", made), at("/threads/%d/last", made), at("/threads/%d/unread", made), at("/posts/%d", second)} {
+		for _, old := range []string{at("/threads/%d", newThread), at("/threads/%d-split-off", newThread), at("/threads/%d/last", newThread), at("/threads/%d/unread", newThread), at("/posts/%d", second)} {
 			if p := mod.Get(old).Want(200); !strings.HasPrefix(p.Where(), at("/threads/%d-one-thread", thread)) {
 				t.Errorf("%s leads to %s", old, p.Where())
 			}

@@ -149,7 +149,7 @@ func (s *site) everyPage() (list []string) {
 		}
 		return all
 	}
-	by := map[string][]string{
+	replacements := map[string][]string{
 		"{forumId}": ids("board_forums"), "{threadId}": ids("board_threads"), "{postId}": ids("board_post_ids"), "{userId}": ids("board_users"),
 		"{$}": {""}, "{file}": {"board.css"},
 	}
@@ -160,7 +160,7 @@ func (s *site) everyPage() (list []string) {
 			continue
 		}
 		pages := []string{rt.Path}
-		if before, after, both := strings.Cut(rt.Path, "/threads/{threadId}/posts/{postId}"); both {
+		if before, after, ok := strings.Cut(rt.Path, "/threads/{threadId}/posts/{postId}"); ok {
 			pages = make([]string, 0, len(pairs))
 			for _, pair := range pairs {
 				pages = append(pages, before+pair+after)
@@ -168,7 +168,7 @@ func (s *site) everyPage() (list []string) {
 		}
 		for wildcard.MatchString(pages[0]) {
 			name := wildcard.FindString(pages[0])
-			values := by[name]
+			values := replacements[name]
 			if values == nil {
 				values = []string{"1", "2", "3"}
 			}

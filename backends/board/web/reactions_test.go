@@ -17,23 +17,23 @@ func TestReactionPages(t *testing.T) {
 		eve, bob := s.as("eve"), s.as("bob")
 		thread, first := at("/threads/%d", s.thread("Open thread")), s.post("common first")
 		form := at("/posts/%d/reaction", first)
-		const like = "👍 Like"
+		const kind = "👍 Like"
 
 		s.guest().Get(thread).Want(200).Lacks("reactions")
 		bob.Get(thread).Want(200).Lacks(form)
-		p := eve.Get(thread).Want(200, `value="`+like+`" aria-pressed="false"`)
-		p = p.Send(form, "reaction", like).Want(200, "<h1>Open thread</h1>", `value="" aria-pressed="true">`+like+` <b>1</b>`)
+		p := eve.Get(thread).Want(200, `value="`+kind+`" aria-pressed="false"`)
+		p = p.Send(form, "reaction", kind).Want(200, "<h1>Open thread</h1>", `value="" aria-pressed="true">`+kind+` <b>1</b>`)
 		p.Send(form, "reaction", "no such").Want(422)
 		list := at("/posts/%d/reactions", first)
-		s.guest().Get(thread).Want(200, `<span>`+like+` <b>1</b></span>`, list).Lacks(`action="` + form)
-		s.guest().Get(list).Want(200, "<h1>Reactions</h1>", ">eve</a> "+like)
+		s.guest().Get(thread).Want(200, `<span>`+kind+` <b>1</b></span>`, list).Lacks(`action="` + form)
+		s.guest().Get(list).Want(200, "<h1>Reactions</h1>", ">eve</a> "+kind)
 		s.guest().Get(at("/posts/%d/reactions", s.post("common secretmember"))).Want(404).Lacks("secret")
-		eve.Post(form, url.Values{"reaction": {like}}).Want(http.StatusForbidden)
+		eve.Post(form, url.Values{"reaction": {kind}}).Want(http.StatusForbidden)
 		bob.Get("/account/notifications").Want(200, "<b>eve</b> reacted to your post")
-		s.as("mod").Get(thread).Send(form, "reaction", like).Want(200, "<b>2</b>")
+		s.as("mod").Get(thread).Send(form, "reaction", kind).Want(200, "<b>2</b>")
 		b := bob.Get("/account/notifications").Want(200, "<b>2 members</b> reacted to your post", `name="notices" value="1" checked`)
 		b.Send("/account/notices", "notices", "").Want(200, "Saved").Lacks(`value="1" checked`)
-		p.Send(form, "reaction", "").Want(200, `aria-pressed="false">`+like+` <b>1</b>`)
+		p.Send(form, "reaction", "").Want(200, `aria-pressed="false">`+kind+` <b>1</b>`)
 	})
 }
 

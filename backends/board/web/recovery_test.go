@@ -121,9 +121,9 @@ func TestTimeZone(t *testing.T) {
 		form := bob.Get("/account").Want(200, `name="timeZone" value="UTC"`, `<option value="America/New_York">`)
 		form.Send("/account", "timeZone", "America/Nowhere").Want(422, "not the name of a time zone", `value="America/Nowhere"`)
 		form.Send("/account", "timeZone", "America/New_York").Want(200, "Saved.", "All times are in America/New_York")
-		const there = `<time datetime="2026-01-01T00:00:00Z" title="Wednesday, 31 December 2025, 19:00:00 EST">31 Dec 2025, 19:00</time>`
-		bob.Get(thread).Want(200, there)
-		bob.Get(at("/forums/%d", s.forum("public"))).Want(200, there)
+		const localTime = `<time datetime="2026-01-01T00:00:00Z" title="Wednesday, 31 December 2025, 19:00:00 EST">31 Dec 2025, 19:00</time>`
+		bob.Get(thread).Want(200, localTime)
+		bob.Get(at("/forums/%d", s.forum("public"))).Want(200, localTime)
 		bob.Get("/").Want(200, " EST")
 		s.as("eve").Get(thread).Want(200, "1 Jan 2026, 00:00", "All times are in UTC")
 

@@ -44,7 +44,7 @@ func TestPageDescriptions(t *testing.T) {
 			data["url"] != base+thread+"-open-thread" || data["datePublished"] != "2026-01-01T00:00:00.000Z" {
 			t.Errorf("structured data %v", data)
 		}
-		if one, _ := comments[0].(map[string]any); one["@type"] != "Comment" || one["text"] != "common second" || !strings.HasPrefix(one["url"].(string), base+"/posts/") {
+		if comment, _ := comments[0].(map[string]any); comment["@type"] != "Comment" || comment["text"] != "common second" || !strings.HasPrefix(comment["url"].(string), base+"/posts/") {
 			t.Errorf("comment %v", comments[0])
 		}
 		guest.Get("/").Want(200, "og:title").Lacks("noindex")

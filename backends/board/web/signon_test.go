@@ -39,16 +39,16 @@ func newSignOn(t *testing.T, db *store.DB) *signOn {
 }
 
 // come signs a person in with a new browser, and returns the page on which that ends.
-func (s *signOn) come(from string, claims map[string]any) (*pagestest.Browser, *pagestest.Page) {
+func (s *signOn) come(loginPath string, claims map[string]any) (*pagestest.Browser, *pagestest.Page) {
 	s.t.Helper()
 	b := pagestest.New(s.t, s.server.URL, false)
-	return b, s.comeAgain(b, from, claims)
+	return b, s.comeAgain(b, loginPath, claims)
 }
 
-func (s *signOn) comeAgain(b *pagestest.Browser, from string, claims map[string]any) *pagestest.Page {
+func (s *signOn) comeAgain(b *pagestest.Browser, loginPath string, claims map[string]any) *pagestest.Page {
 	s.t.Helper()
 	s.at.Claims = claims
-	led := b.Get(from).Want(http.StatusSeeOther)
+	led := b.Get(loginPath).Want(http.StatusSeeOther)
 	return b.Get("/login/oidc/callback?" + s.at.Visit(led.Header.Get("Location")).Encode())
 }
 
@@ -197,9 +197,9 @@ func TestSignOnAgain(t *testing.T) {
 		p.Want(http.StatusSeeOther)
 		b.Get("/admin").Want(http.StatusSeeOther).Leads("/confirm") // a session of the provider may be old
 		b.Get("/confirm?next=/admin").Want(http.StatusOK, "Sign in with Example once more")
-		asked := claims("s-ada", "ada@example.com", "groups", "root", "auth_time", time.Now().Unix())
+		freshClaims := claims("s-ada", "ada@example.com", "groups", "root", "auth_time", time.Now().Unix())
 		s.clock.micros.Store(time.Now().UnixMicro())
-		s.comeAgain(b, "/login/oidc?again=1&next=/admin", asked).Want(http.StatusSeeOther).Leads("/admin")
+		s.comeAgain(b, "/login/oidc?again=1&next=/admin", freshClaims).Want(http.StatusSeeOther).Leads("/admin")
 		b.Get("/admin").Want(http.StatusOK)
 	})
 }
@@ -211,18 +211,18 @@ func TestSignOnOnce(t *testing.T) {
 		s := newSignOn(t, db)
 		s.at.Claims = claims("s-bob", "bob@example.com")
 		b := pagestest.New(t, s.server.URL, false)
-		back := s.at.Visit(b.Get("/login/oidc?next=https://evil.example.com/").Header.Get("Location"))
-		pagestest.New(t, s.server.URL, false).Get("/login/oidc/callback?"+back.Encode()).Want(http.StatusForbidden, "another browser")
-		if to := b.Get("/login/oidc/callback?" + back.Encode()).Want(http.StatusSeeOther).Header.Get("Location"); to != "/" {
-			t.Errorf("led to %q", to)
+		query := s.at.Visit(b.Get("/login/oidc?next=https://evil.example.com/").Header.Get("Location"))
+		pagestest.New(t, s.server.URL, false).Get("/login/oidc/callback?"+query.Encode()).Want(http.StatusForbidden, "another browser")
+		if u := b.Get("/login/oidc/callback?" + query.Encode()).Want(http.StatusSeeOther).Header.Get("Location"); u != "/" {
+			t.Errorf("led to %q", u)
 		}
-		b.Get("/login/oidc/callback?" + back.Encode()).Want(http.StatusForbidden)
+		b.Get("/login/oidc/callback?" + query.Encode()).Want(http.StatusForbidden)
 		s.at.Down = true
 		other := pagestest.New(t, s.server.URL, false)
-		if back = s.at.Visit(other.Get("/login/oidc").Header.Get("Location")); back.Get("state") == "" {
+		if query = s.at.Visit(other.Get("/login/oidc").Header.Get("Location")); query.Get("state") == "" {
 			t.Fatal("no state")
 		}
-		other.Get("/login/oidc/callback?" + back.Encode()).Want(http.StatusServiceUnavailable)
+		other.Get("/login/oidc/callback?" + query.Encode()).Want(http.StatusServiceUnavailable)
 		other.Get("/login/oidc/callback?" + url.Values{"state": {strings.Repeat("x", 50)}}.Encode()).Want(http.StatusForbidden)
 
 		plain := newSite(t, db, web.Options{})
@@ -249,8 +249,8 @@ func TestEndSessions(t *testing.T) {
 		ada, p := s.come("/login/oidc", claims("s-ada", "ada@example.com"))
 		p.Want(http.StatusSeeOther)
 		password := s.as("bob")
-		for _, one := range [][2]string{{s.at.URL, "s-nobody"}, {"https://other.example", "s-bob"}} {
-			if err := s.service.Accounts.EndSessions(t.Context(), one[0], one[1]); err != nil {
+		for _, identity := range [][2]string{{s.at.URL, "s-nobody"}, {"https://other.example", "s-bob"}} {
+			if err := s.service.Accounts.EndSessions(t.Context(), identity[0], identity[1]); err != nil {
 				t.Error(err)
 			}
 		}

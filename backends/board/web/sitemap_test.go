@@ -39,18 +39,18 @@ func TestRobots(t *testing.T) {
 				closed = append(closed, regexp.MustCompile("^"+strings.ReplaceAll(regexp.QuoteMeta(path), `\*`, ".*")))
 			}
 		}
-		asked := func(path string) bool {
+		allowed := func(path string) bool {
 			return !slices.ContainsFunc(closed, func(r *regexp.Regexp) bool { return r.MatchString(path) })
 		}
 		for _, route := range web.AllRoutes {
 			path := regexp.MustCompile(`\{[^}$]+\}`).ReplaceAllString(strings.TrimSuffix(route.Path, "{$}"), "7-words")
 			// URLs of an imported forum redirect to the new pages.
 			old := strings.Contains(route.Path, "{old") && !strings.HasPrefix(route.Path, "/members/")
-			if want := old || slices.Contains(readable, route.Path); route.Method == http.MethodGet && asked(path) != want {
+			if want := old || slices.Contains(readable, route.Path); route.Method == http.MethodGet && allowed(path) != want {
 				t.Errorf("%s%s: crawlers may ask: %t", base, path, !want)
 			}
 		}
-		if asked("/api/v1/forums") {
+		if allowed("/api/v1/forums") {
 			t.Error("crawlers may ask the API")
 		}
 	}

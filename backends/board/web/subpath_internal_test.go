@@ -50,24 +50,24 @@ func TestUnderPath(t *testing.T) {
 	}
 }
 
-// TestUnderPathRequest checks what the pages see: the page from which a request comes without the path, and the other
-// services with the host.
+// TestUnderPathRequest checks what the pages see of a request: a Referer without the path of the board, and the URLs of
+// the other services with the host.
 func TestUnderPathRequest(t *testing.T) {
 	t.Parallel()
-	for sent, want := range map[string]string{
+	for referer, want := range map[string]string{
 		"https://example.com/forum/threads/1?page=2": "https://example.com/threads/1?page=2",
 		"https://example.com/forumless/threads/1":    "https://example.com/forumless/threads/1",
 		"": "",
 	} {
 		u := newUnder("/forum", http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			if got := r.Referer(); got != want {
-				t.Errorf("%q: %q, want %q", sent, got, want)
+				t.Errorf("%q: %q, want %q", referer, got, want)
 			}
 		}))
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://example.com/", nil)
-		r.Header.Set("Referer", sent)
+		r.Header.Set("Referer", referer)
 		u.ServeHTTP(httptest.NewRecorder(), r)
-		if r.Referer() != sent {
+		if r.Referer() != referer {
 			t.Errorf("the request of the caller has changed to %q", r.Referer())
 		}
 	}

@@ -73,8 +73,8 @@ func TestReplace(t *testing.T) {
 	} {
 		filters := make([]Filter, 0, len(test.filters))
 		for _, f := range test.filters {
-			pattern, by, _ := strings.Cut(f, "=")
-			filters = append(filters, Filter{Pattern: pattern, Replacement: by})
+			pattern, repl, _ := strings.Cut(f, "=")
+			filters = append(filters, Filter{Pattern: pattern, Replacement: repl})
 		}
 		plain, _ := plainly(filters, test.text)
 		if len(plain) > maxReplaced {
@@ -123,8 +123,8 @@ func FuzzFilters(f *testing.F) {
 		words, text, _ := strings.Cut(input, "\n\n")
 		var filters []Filter
 		for line := range strings.SplitSeq(words, "\n") {
-			pattern, by, replaces := strings.Cut(line, "=")
-			filters = append(filters, Filter{Pattern: strings.TrimSuffix(pattern, "!"), Replacement: by, Hold: !replaces})
+			pattern, repl, replaces := strings.Cut(line, "=")
+			filters = append(filters, Filter{Pattern: strings.TrimSuffix(pattern, "!"), Replacement: repl, Hold: !replaces})
 		}
 		if len(filters) > 20 || len(text) > 1000 || slices.ContainsFunc(filters, func(f Filter) bool { return len(f.Replacement) > 10 }) {
 			return
@@ -168,8 +168,8 @@ func BenchmarkFilters(b *testing.B) {
 			all += filters[i].Pattern + " "
 		}
 		l := New(filters)
-		for what, text := range map[string]string{"none": text.String(), "all": all} {
-			name := script + "/" + what
+		for label, text := range map[string]string{"none": text.String(), "all": all} {
+			name := script + "/" + label
 			b.Run(name+"/prepared", func(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {

@@ -71,8 +71,8 @@ func TestLogin(t *testing.T) {
 		if err != nil || typed == "" {
 			t.Fatal(typed, err)
 		}
-		if again, err := a.Install(t.Context(), "other"); again != "" || err != nil {
-			t.Errorf("installed twice: %q, %v", again, err)
+		if got, err := a.Install(t.Context(), "other"); got != "" || err != nil {
+			t.Errorf("installed twice: %q, %v", got, err)
 		}
 		u, epoch, err := a.Login(t.Context(), " Admin ", typed)
 		if err != nil || u.Name != "admin" || !u.Superuser() || !u.May(kernel.PermissionUsers) {
@@ -146,7 +146,7 @@ func TestAccounts(t *testing.T) {
 			t.Errorf("%+v %+v", asAnn, asBob)
 		}
 		super, design, email, none, disabled, short := []string{"superuser"}, []string{"designer"}, "Ann@Example.com", []string{}, "disabled", "short"
-		unknown, taken := []string{"none"}, "ann@example.COM"
+		unknown, takenEmail := []string{"none"}, "ann@example.COM"
 		for _, c := range []struct {
 			name string
 			err  func() error
@@ -161,7 +161,7 @@ func TestAccounts(t *testing.T) {
 				return err
 			}, 403},
 			{"email taken", func() error {
-				_, err := a.Update(t.Context(), asBob, bob.ID, accounts.Change{Email: &taken})
+				_, err := a.Update(t.Context(), asBob, bob.ID, accounts.Change{Email: &takenEmail})
 				return err
 			}, 422},
 			{"own roles", func() error {
@@ -276,16 +276,16 @@ func guestID(t *testing.T, a *accounts.Accounts) int64 {
 func TestOtherNode(t *testing.T) {
 	t.Parallel()
 	db := databases.Postgres(t)
-	here, there := node(t, db), node(t, db)
-	ann := add(t, here, "ann", "superuser")
-	add(t, here, "second", "superuser")
-	actor(t, there, ann)
+	first, second := node(t, db), node(t, db)
+	ann := add(t, first, "ann", "superuser")
+	add(t, first, "second", "superuser")
+	actor(t, second, ann)
 	disabled := accounts.StatusDisabled
-	if _, err := here.Update(t.Context(), nil, ann.ID, accounts.Change{Status: &disabled}); err != nil {
+	if _, err := first.Update(t.Context(), nil, ann.ID, accounts.Change{Status: &disabled}); err != nil {
 		t.Fatal(err)
 	}
 	for { // the test's own time limit ends it
-		if _, _, err := there.User(t.Context(), ann.ID); kernel.IsNotFound(err) {
+		if _, _, err := second.User(t.Context(), ann.ID); kernel.IsNotFound(err) {
 			return
 		}
 		time.Sleep(time.Millisecond)

@@ -131,11 +131,11 @@ func (s *site) titles(u *kernel.User, selector string) string {
 	return strings.Join(titles, " ")
 }
 
-// want fails the test unless err has the given status, which is 0 for no error. what describes the case.
-func (s *site) want(err error, status int, what string) {
+// want fails the test unless err has the given status, which is 0 for no error. name describes the case.
+func (s *site) want(err error, status int, name string) {
 	s.t.Helper()
 	if kernel.Status(err) != status {
-		s.t.Errorf("%s: error %v, want the status %d", what, err, status)
+		s.t.Errorf("%s: error %v, want the status %d", name, err, status)
 	}
 }
 
@@ -265,10 +265,10 @@ func TestLargePages(t *testing.T) {
 	for range 18 {
 		last = s.save(content.Edit{Parent: s.top, Template: "book", Title: new("Book"), Status: new("published"), Fields: map[string]any{"novel": novel}})
 	}
-	fits := func(what string, of any) {
+	fits := func(name string, value any) {
 		t.Helper()
-		if text, err := json.Marshal(of); err != nil || len(text) > answer || len(text) < answer/2 {
-			t.Errorf("%s has %d bytes, error %v", what, len(text), err)
+		if text, err := json.Marshal(value); err != nil || len(text) > answer || len(text) < answer/2 {
+			t.Errorf("%s has %d bytes, error %v", name, len(text), err)
 		}
 	}
 	found, next := 0, ""

@@ -20,9 +20,9 @@ func TestSave(t *testing.T) {
 			t.Errorf("made %+v", page)
 		}
 		want := map[string]any{"body": "one", "starts": "2026-01-02T01:04:05Z", "stock": 3.0, "extra": map[string]any{"a": []any{true}}}
-		again, err := s.Page(t.Context(), s.ann, page.ID)
-		if err != nil || !reflect.DeepEqual(again.Fields, want) || again.Created != page.Created {
-			t.Fatalf("%+v, error %v", again, err)
+		stored, err := s.Page(t.Context(), s.ann, page.ID)
+		if err != nil || !reflect.DeepEqual(stored.Fields, want) || stored.Created != page.Created {
+			t.Fatalf("%+v, error %v", stored, err)
 		}
 		if second := s.post(s.top, "Ünï & Co", nil); second.Name != "uni-co-2" {
 			t.Errorf("a second one is %s", second.Name)
@@ -177,14 +177,14 @@ func TestRevisions(t *testing.T) {
 	onBoth(t, func(t *testing.T, s *site) {
 		page := s.post(s.top, "One", map[string]any{"body": "first"})
 		s.save(content.Edit{ID: page.ID, Title: new("Two"), Fields: map[string]any{"body": "second", "price": 5}})
-		s.save(content.Edit{ID: page.ID, Status: new("hidden")}) // nothing of what revisions keep
+		s.save(content.Edit{ID: page.ID, Status: new("hidden")}) // changes nothing that revisions keep
 		list, err := s.Revisions(t.Context(), s.ann, page.ID)
 		if err != nil || len(list) != 1 || list[0].Revision != 1 || list[0].Title != "One" || list[0].Fields["body"] != "first" || list[0].By != 7 {
 			t.Fatalf("%v, error %v", list, err)
 		}
-		back, err := s.Revert(t.Context(), s.ann, page.ID, 1, 3)
-		if err != nil || back.Title != "One" || back.Version != 4 || back.Status != "hidden" || len(back.Fields) != 1 {
-			t.Fatalf("%+v, error %v", back, err)
+		saved, err := s.Revert(t.Context(), s.ann, page.ID, 1, 3)
+		if err != nil || saved.Title != "One" || saved.Version != 4 || saved.Status != "hidden" || len(saved.Fields) != 1 {
+			t.Fatalf("%+v, error %v", saved, err)
 		}
 		if got := s.titles(s.guest, "body=first, include=hidden") + s.titles(s.guest, "price=5, include=hidden"); got != "One" {
 			t.Errorf("found %s", got)
@@ -219,7 +219,7 @@ func TestDrafts(t *testing.T) {
 		if seen, err := s.Page(t.Context(), s.guest, page.ID); err != nil || seen.Draft || seen.Title != "Live" {
 			t.Errorf("a guest sees %+v, error %v", seen, err)
 		}
-		token, until, err := s.PreviewLink(t.Context(), s.ann, page.ID, content.MaxPreview*2)
+		token, expiry, err := s.PreviewLink(t.Context(), s.ann, page.ID, content.MaxPreview*2)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -242,14 +242,14 @@ func TestDrafts(t *testing.T) {
 		_, err = s.PublishDraft(t.Context(), s.ann, page.ID, 0)
 		s.want(err, 409, "no draft")
 		s.save(content.Edit{ID: page.ID, Draft: true, Title: new("Never")})
-		if gone, err := s.DropDraft(t.Context(), s.ann, page.ID, 0); err != nil || gone.Draft || gone.Title != "Next" {
-			t.Errorf("%+v, error %v", gone, err)
+		if result, err := s.DropDraft(t.Context(), s.ann, page.ID, 0); err != nil || result.Draft || result.Title != "Next" {
+			t.Errorf("%+v, error %v", result, err)
 		}
 		if list, err := s.Revisions(t.Context(), s.ann, page.ID); err != nil || len(list) != 1 || list[0].Title != "Live" {
 			t.Errorf("%v, error %v", list, err)
 		}
 		s.ahead.Add(int64(content.MaxPreview))
-		if until > s.Moment() {
+		if expiry > s.Moment() {
 			t.Error("a preview link is valid for longer than MaxPreview")
 		}
 		_, err = s.Preview(t.Context(), token)
@@ -268,7 +268,7 @@ func TestReadersSeeNoDraft(t *testing.T) {
 		if err != nil || len(list.Pages) != 1 {
 			t.Fatal(list, err)
 		}
-		one, err := s.Page(t.Context(), s.guest, page.ID)
+		got, err := s.Page(t.Context(), s.guest, page.ID)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -276,9 +276,9 @@ func TestReadersSeeNoDraft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, seen := range map[string]*content.Page{"a list": list.Pages[0], "a page": one, "a draft": draft} {
+		for name, seen := range map[string]*content.Page{"a list": list.Pages[0], "a page": got, "a draft": draft} {
 			if seen.Title != "Live" || seen.Draft || seen.PublishAt != 0 || seen.UnpublishAt != 0 {
-				t.Errorf("%s: %+v", what, seen)
+				t.Errorf("%s: %+v", name, seen)
 			}
 		}
 		if seen, err := s.Draft(t.Context(), s.ann, page.ID); err != nil || seen.Title != "Next" || seen.PublishAt != *soon || seen.UnpublishAt != *later {

@@ -21,7 +21,7 @@ func (s *site) remake(fields ...content.Field) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	kept, blocks := post.Fields, sections.Settings.Blocks
+	fieldNames, blocks := post.Fields, sections.Settings.Blocks
 	step := func(err error) {
 		s.t.Helper()
 		if err != nil {
@@ -36,16 +36,16 @@ func (s *site) remake(fields ...content.Field) {
 		_, err = s.SaveField(s.t.Context(), s.root, *sections)
 		step(err)
 	}
-	gone := func(name string) bool {
+	remade := func(name string) bool {
 		return slices.ContainsFunc(fields, func(f content.Field) bool { return f.Name == name })
 	}
-	save(slices.DeleteFunc(slices.Clone(kept), gone), map[string][]string{"heading": {"summary"}})
+	save(slices.DeleteFunc(slices.Clone(fieldNames), remade), map[string][]string{"heading": {"summary"}})
 	for _, f := range fields {
 		step(s.DeleteField(s.t.Context(), s.root, f.Name))
 		_, err := s.SaveField(s.t.Context(), s.root, f)
 		step(err)
 	}
-	save(kept, blocks)
+	save(fieldNames, blocks)
 }
 
 // TestRecreatedFieldHasNoOldValues checks that a field does not have the values of a deleted field with the same name:
@@ -75,16 +75,16 @@ func TestRecreatedFieldHasNoOldValues(t *testing.T) {
 			content.Field{Name: "author", Type: content.TypeInt}, content.Field{Name: "tags", Type: content.TypeText}, content.Field{Name: "link", Type: content.TypeTextarea},
 			content.Field{Name: "sold", Type: content.TypeOptions, Settings: content.Settings{Options: []string{"true"}}}, content.Field{Name: "extra", Type: content.TypeFile},
 		)
-		none := func(what string, fields map[string]any, more ...string) {
+		none := func(label string, fields map[string]any, more ...string) {
 			t.Helper()
 			raw, _ := json.Marshal(fields)
 			for name := range fields {
 				if name != "sections" && !slices.Contains(more, name) {
-					t.Errorf("%s has %s", what, raw)
+					t.Errorf("%s has %s", label, raw)
 				}
 			}
 			if text := string(raw); strings.Contains(text, "buried") || strings.Contains(text, "author") || strings.Contains(text, "#") || !strings.Contains(text, "Deep") {
-				t.Errorf("%s has %s", what, raw)
+				t.Errorf("%s has %s", label, raw)
 			}
 		}
 		got, err := s.Page(t.Context(), s.guest, page.ID)
@@ -119,7 +119,7 @@ func TestRecreatedFieldHasNoOldValues(t *testing.T) {
 			"price%=90": "", "price>1": "", `price=""`: "Other Page", "sort=-price, sort=id": "Other Page", "author>0": "", "sort=-author, sort=id": "Other Page",
 			"tags=Red": "", "tags~=red": "", "link=/x": "", "sold=true": "", "sold!=true": "Other Page", "extra%=a": "",
 		})
-		// What it gets now is its own, and counts; copies of what was before are gone with it.
+		// Values that the new field gets now can be found. The copies of the old values are gone with the old field.
 		s.save(content.Edit{ID: page.ID, Draft: true, Fields: map[string]any{"price": "dear"}})
 		if page, err = s.PublishDraft(t.Context(), s.ann, page.ID, 0); err != nil || page.Fields["price"] != "dear" || page.Fields["author"] != nil {
 			t.Fatal(page, err)

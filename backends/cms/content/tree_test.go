@@ -12,11 +12,11 @@ import (
 
 const hour = time.Hour
 
-// whole returns what is inconsistent in the tree of pages: paths and ancestors.
+// whole reports what is inconsistent in the tree of pages, such as paths and ancestors.
 func (s *site) whole() {
 	s.t.Helper()
 	err := s.DB.Read(s.t.Context(), func(c store.Conn) error {
-		for what, query := range map[string]string{
+		for name, query := range map[string]string{
 			"a path":                              `SELECT COUNT(*) FROM cms_pages p JOIN cms_pages o ON o.id = p.parent_id WHERE p.path <> CASE WHEN o.path = '/' THEN '' ELSE o.path END || '/' || p.name`,
 			"a page that is not below its parent": `SELECT COUNT(*) FROM cms_pages p WHERE p.parent_id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM cms_page_ancestors a WHERE a.page_id = p.id AND a.ancestor_id = p.parent_id)`,
 			"a page that is not below what its parent is below": `SELECT COUNT(*) FROM cms_pages p JOIN cms_page_ancestors a ON a.page_id = p.parent_id
@@ -31,7 +31,7 @@ func (s *site) whole() {
 				return err
 			}
 			if n > 0 {
-				s.t.Errorf("%s is wrong, %d times", what, n)
+				s.t.Errorf("%s is wrong, %d times", name, n)
 			}
 		}
 		return nil
@@ -57,10 +57,10 @@ func TestMove(t *testing.T) {
 		if got := s.titles(s.guest, "has_parent=/d") + "|" + s.titles(s.guest, "has_parent=/a") + "|" + s.titles(s.guest, "path^=/d/"); got != "B C||B C" {
 			t.Errorf("after the move: %s", got)
 		}
-		moves := func(from, to string) {
+		moves := func(oldPath, newPath string) {
 			t.Helper()
-			if got, err := s.Moved(t.Context(), s.guest, from); err != nil || got != to {
-				t.Errorf("%s is at %s, error %v; want %s", from, got, err, to)
+			if got, err := s.Moved(t.Context(), s.guest, oldPath); err != nil || got != newPath {
+				t.Errorf("%s is at %s, error %v; want %s", oldPath, got, err, newPath)
 			}
 		}
 		moves("/a/b", "/d/b")
@@ -75,14 +75,14 @@ func TestMove(t *testing.T) {
 			_, err := s.Moved(t.Context(), s.guest, path)
 			s.want(err, 404, path)
 		}
-		// What is made in the old place is there, and what was in it no more.
+		// A new page takes the old path. Old paths below it then lead nowhere.
 		s.post(a.ID, "B", nil)
 		_, err = s.Moved(t.Context(), s.guest, "/a/b")
 		s.want(err, 404, "a path that is taken")
 		if got, err := s.Moved(t.Context(), s.guest, "/a/b/c"); err == nil {
 			t.Errorf("/a/b/c is at %s", got)
 		}
-		for what, move := range map[string]struct {
+		for name, move := range map[string]struct {
 			id, parent int64
 			want       int
 		}{
@@ -95,7 +95,7 @@ func TestMove(t *testing.T) {
 			"to where it is":       {c.ID, b.ID, 0},
 		} {
 			_, err := s.Move(t.Context(), s.ann, move.id, move.parent)
-			s.want(err, move.want, what)
+			s.want(err, move.want, name)
 		}
 		_, err = s.Move(t.Context(), s.guest, c.ID, s.top)
 		s.want(err, 403, "a guest")
@@ -136,9 +136,9 @@ func TestTrash(t *testing.T) {
 		}
 		_, err := s.Trash(t.Context(), s.ann, a.ID, 9)
 		s.want(err, 412, "another version")
-		gone, err := s.Trash(t.Context(), s.ann, a.ID, 1)
-		if err != nil || gone.Status != "trash" {
-			t.Fatalf("%+v, error %v", gone, err)
+		trashed, err := s.Trash(t.Context(), s.ann, a.ID, 1)
+		if err != nil || trashed.Status != "trash" {
+			t.Fatalf("%+v, error %v", trashed, err)
 		}
 		s.whole()
 		if got := s.titles(s.guest, "status=trash") + s.titles(s.guest, "include=all, body~=words") + "|" + s.titles(s.ann, "status=trash, sort=id"); got != "|A B C H" {
@@ -163,9 +163,9 @@ func TestTrash(t *testing.T) {
 		_, err = s.Restore(t.Context(), s.ann, b.ID)
 		s.want(err, 409, "a page that was trashed with its parent")
 		s.post(s.top, "A", nil) // takes its name
-		back, err := s.Restore(t.Context(), s.ann, a.ID)
-		if err != nil || back.Path != "/a-2" || back.Status != "published" {
-			t.Fatalf("%+v, error %v", back, err)
+		restored, err := s.Restore(t.Context(), s.ann, a.ID)
+		if err != nil || restored.Path != "/a-2" || restored.Status != "published" {
+			t.Fatalf("%+v, error %v", restored, err)
 		}
 		s.whole()
 		if got := s.titles(s.guest, "has_parent=/a-2, include=hidden") + "|" + s.titles(s.ann, "status=trash"); got != "B H|C" {
@@ -174,8 +174,8 @@ func TestTrash(t *testing.T) {
 		if page, err := s.Page(t.Context(), s.guest, hidden.ID); err != nil || page.Status != "hidden" {
 			t.Errorf("%+v, error %v", page, err)
 		}
-		if back, err := s.Restore(t.Context(), s.ann, c.ID); err != nil || back.Path != "/a-2/b/c" {
-			t.Errorf("%+v, error %v", back, err)
+		if restored, err := s.Restore(t.Context(), s.ann, c.ID); err != nil || restored.Path != "/a-2/b/c" {
+			t.Errorf("%+v, error %v", restored, err)
 		}
 		s.want(s.Delete(t.Context(), s.ann, a.ID), 409, "deleting a page that is not in the trash")
 		for _, id := range []int64{c.ID, a.ID} {
@@ -244,7 +244,7 @@ func TestSchema(t *testing.T) {
 		}
 		other := *body
 		other.Type = "text"
-		for what, c := range map[string]struct {
+		for name, c := range map[string]struct {
 			act  func() error
 			want int
 		}{
@@ -268,7 +268,7 @@ func TestSchema(t *testing.T) {
 			"a template of the system": {func() error { return s.DeleteTemplate(t.Context(), s.root, "admin") }, 409},
 			"by an editor":             {func() error { return s.DeleteTemplate(t.Context(), s.ann, "new") }, 403},
 		} {
-			s.want(c.act(), c.want, what)
+			s.want(c.act(), c.want, name)
 		}
 		s.want(s.DeleteTemplate(t.Context(), s.root, "new"), 0, "deleting an unused template")
 		templates, err := s.Templates(t.Context(), s.guest)

@@ -23,8 +23,8 @@ func TestSQLiteWordIndexHasSmallLeaves(t *testing.T) {
 	for i := range 20 {
 		s.post(s.top, fmt.Sprint("Page ", i), map[string]any{"body": words(i, 200)})
 	}
-	if n, most := s.number("SELECT count(*) FROM cms_search_data"), s.number("SELECT max(length(block)) FROM cms_search_data"); n < 20 || most > 1100 {
-		t.Errorf("the largest of %d leaves has %d bytes", n, most)
+	if n, maxSize := s.number("SELECT count(*) FROM cms_search_data"), s.number("SELECT max(length(block)) FROM cms_search_data"); n < 20 || maxSize > 1100 {
+		t.Errorf("the largest of %d leaves has %d bytes", n, maxSize)
 	}
 	if got := s.titles(s.guest, "body~=word7x5 word7x199"); got != "Page 7" {
 		t.Errorf("found %q", got)
@@ -37,13 +37,13 @@ func TestPostgresWordIndexHasShortPendingList(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, databases.Postgres(t))
 	s.exec("CREATE EXTENSION pgstattuple")
-	most := int64(0)
+	maxPending := int64(0)
 	for i := range 40 {
 		s.post(s.top, fmt.Sprint("Page ", i), map[string]any{"body": words(i, 4000)})
-		most = max(most, s.number("SELECT pending_pages FROM pgstatginindex('cms_page_values_words')"))
+		maxPending = max(maxPending, s.number("SELECT pending_pages FROM pgstatginindex('cms_page_values_words')"))
 	}
-	if most == 0 || most > 512<<10/8192+1 {
-		t.Errorf("%d pages wait", most)
+	if maxPending == 0 || maxPending > 512<<10/8192+1 {
+		t.Errorf("%d pages wait", maxPending)
 	}
 	if got := s.titles(s.guest, "body~=word7x5 word7x199"); got != "Page 7" {
 		t.Errorf("found %q", got)

@@ -92,7 +92,7 @@ func TestFiles(t *testing.T) {
 		f, page := newSite(t, db)
 		site := kernel.Site()
 		raw := asPNG(t, picture(200, 100))
-		for what, c := range map[string]struct {
+		for label, c := range map[string]struct {
 			user        *kernel.User
 			field, name string
 			body        string
@@ -108,7 +108,7 @@ func TestFiles(t *testing.T) {
 		} {
 			_, err := f.Receive(t.Context(), c.user, content.Place{Page: page.ID, Field: c.field}, c.name, strings.NewReader(c.body))
 			if kernel.Status(err) != c.want {
-				t.Errorf("%s: %v, want %d", what, err, c.want)
+				t.Errorf("%s: %v, want %d", label, err, c.want)
 			}
 		}
 		got, err := f.Receive(t.Context(), site, content.Place{Page: page.ID, Field: "pictures"}, "dir/A picture.png", bytes.NewReader(raw))
@@ -149,8 +149,8 @@ func TestFiles(t *testing.T) {
 			if r, _, b, _ := right.RGBA(); b>>8 < 250 || r>>8 > 5 {
 				t.Errorf("%s: at the right %v", query, right)
 			}
-			again, err := serve(guest, query)
-			if err != nil || again.Header().Get("ETag") != tag {
+			second, err := serve(guest, query)
+			if err != nil || second.Header().Get("ETag") != tag {
 				t.Errorf("%s: %v", query, err)
 			}
 		}
@@ -159,18 +159,18 @@ func TestFiles(t *testing.T) {
 				t.Errorf("%s: %v", query, err)
 			}
 		}
-		// What the field does not allow is made for nobody who has no signature of it.
+		// A size that the field does not allow is made only for those who have a signature of it.
 		other := f.Query(id+1, content.Size{Width: 51})
 		for _, query := range []string{"width=100", "width=51&sig=x", other, strings.Replace(f.Query(id, content.Size{Width: 50}), "50", "51", 1)} {
 			if _, err := serve(site, query); kernel.Status(err) != 403 {
 				t.Errorf("%s: %v", query, err)
 			}
 		}
-		kept, err := filepath.Glob(filepath.Join(f.Site, "cache", "images", "*", "*"))
-		if err != nil || len(kept) != 6 {
-			t.Errorf("kept %v, error %v", kept, err)
+		cached, err := filepath.Glob(filepath.Join(f.Site, "cache", "images", "*", "*"))
+		if err != nil || len(cached) != 6 {
+			t.Errorf("kept %v, error %v", cached, err)
 		}
-		// A page that has it no more shows it to editors alone; a revision brings it back.
+		// A file that its page no longer has is shown only to editors, until a revision brings it back.
 		none := content.Edit{ID: page.ID, Fields: map[string]any{"pictures": nil}}
 		if _, err := f.pages.Save(t.Context(), site, none); err != nil {
 			t.Fatal(err)
@@ -191,7 +191,7 @@ func TestFiles(t *testing.T) {
 		if _, err := serve(guest, "width=64"); err != nil {
 			t.Error(err)
 		}
-		// Content goes with its page.
+		// The content of files is deleted with their page.
 		if n, err := f.Sweep(t.Context()); n != 0 || err != nil {
 			t.Errorf("swept %d, error %v", n, err)
 		}
@@ -268,9 +268,9 @@ func TestTurnOrientations(t *testing.T) {
 
 func BenchmarkSmaller(b *testing.B) {
 	in := picture(4000, 3000)
-	part, to := fit(content.Size{Width: 800}, 4000, 3000)
+	part, newSize := fit(content.Size{Width: 800}, 4000, 3000)
 	for b.Loop() {
-		scale(in, part, to)
+		scale(in, part, newSize)
 	}
 }
 

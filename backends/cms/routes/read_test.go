@@ -227,13 +227,13 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 		if err != nil {
-			var at *Error
-			if !errors.As(err, &at) {
+			var e *Error
+			if !errors.As(err, &e) {
 				t.Fatalf("%v is no *Error", err)
 			}
 			lines := strings.Split(src, "\n")
-			if at.At.Line < 1 || at.At.Line > len(lines) || at.At.Column < 1 || at.At.Column > len([]rune(lines[at.At.Line-1]))+1 {
-				t.Fatalf("%v is not in the file", at)
+			if e.At.Line < 1 || e.At.Line > len(lines) || e.At.Column < 1 || e.At.Column > len([]rune(lines[e.At.Line-1]))+1 {
+				t.Fatalf("%v is not in the file", e)
 			}
 			return
 		}

@@ -166,7 +166,7 @@ func TestTableErrors(t *testing.T) {
 	if err == nil || err.Error() != "R:3:7: handler class X is not loaded" {
 		t.Error(err)
 	}
-	if at, ok := errors.AsType[*Error](err); !ok || at.At.Line != 3 {
+	if routeErr, ok := errors.AsType[*Error](err); !ok || routeErr.At.Line != 3 {
 		t.Errorf("got %v, want an *Error in line 3", err)
 	}
 }

@@ -346,8 +346,8 @@ func TestValid(t *testing.T) {
 
 var encoders = map[string]bool{"entities": true, "unentities": true, "entitiesMarkdown": true}
 
-// holds checks what is so of each sanitizer for each value: it makes a value of JSON,
-// and that stays.
+// holds checks that a sanitizer turns a value into one that can be written as JSON, and that sanitizing that one again
+// does not change it.
 func holds(t *testing.T, spec, name string, value any) {
 	t.Helper()
 	once, err := Apply(spec, value)
@@ -360,8 +360,8 @@ func holds(t *testing.T, spec, name string, value any) {
 	if encoders[name] {
 		return
 	}
-	if again, _ := Apply(spec, once); !reflect.DeepEqual(again, once) {
-		t.Errorf("%s of %#v: %#v, again %#v", spec, value, once, again)
+	if second, _ := Apply(spec, once); !reflect.DeepEqual(second, once) {
+		t.Errorf("%s of %#v: %#v, again %#v", spec, value, once, second)
 	}
 	if valid, err := Valid(spec, once); !valid || err != nil {
 		t.Errorf("%s of %#v: %#v is not valid", spec, value, once)
@@ -409,13 +409,13 @@ func TestLinear(t *testing.T) {
 	for _, piece := range []string{"<", "<a", "<b>", ">", "&amp;", "&", "[a](", "**a", "a b", "aB", " ", "\n", "/", "a,", `"`, "ä", "<p>", "</p>", "-", "`~~*["} {
 		short, long := strings.Repeat(piece, few/len(piece)), strings.Repeat(piece, many/len(piece))
 		for _, name := range Names() {
-			of, all := took(name, short), took(name, long)
-			steep := func() bool { return all > time.Second || all > 100*time.Millisecond && all > 4*many/few*of }
+			baseline, all := took(name, short), took(name, long)
+			steep := func() bool { return all > time.Second || all > 100*time.Millisecond && all > 4*many/few*baseline }
 			for try := 0; steep() && try < 20; try++ {
-				of, all = took(name, short), min(all, took(name, long))
+				baseline, all = took(name, short), min(all, took(name, long))
 			}
 			if steep() {
-				t.Errorf("%s of %q: %s, and %s for a sixteenth", name, piece, all, of)
+				t.Errorf("%s of %q: %s, and %s for a sixteenth", name, piece, all, baseline)
 			}
 		}
 	}
@@ -428,12 +428,12 @@ func FuzzApply(f *testing.F) {
 		}
 	}
 	names := Names()
-	f.Fuzz(func(t *testing.T, at, number int, text string) {
+	f.Fuzz(func(t *testing.T, index, number int, text string) {
 		var value any
 		if len(text) > 4096 || json.Unmarshal([]byte(text), &value) != nil {
 			value = text[:min(len(text), 4096)]
 		}
-		name := names[uint(at)%uint(len(names))]
+		name := names[uint(index)%uint(len(names))]
 		spec := name
 		if n := uint(number) % 300; !all[name].fixed && n > 0 {
 			spec += string([]byte{'0' + byte(n/100), '0' + byte(n/10%10), '0' + byte(n%10)})

@@ -25,10 +25,10 @@ func TestDeclarations(t *testing.T) {
 		slices.Sort(names)
 		return names
 	}
-	block := func(begin string) string {
-		_, body, ok := strings.Cut(string(text), "\n"+begin+" {\n")
+	block := func(declaration string) string {
+		_, body, ok := strings.Cut(string(text), "\n"+declaration+" {\n")
 		if !ok {
-			t.Fatalf("there is no %s", begin)
+			t.Fatalf("there is no %s", declaration)
 		}
 		body, _, _ = strings.Cut(body, "\n}")
 		return body + "\n"

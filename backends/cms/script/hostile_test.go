@@ -119,7 +119,7 @@ func TestHostileHandlers(t *testing.T) {
 	for i, name := range names {
 		hostiles.Go(func() {
 			got, err := runFor(attacked, fmt.Sprint("m", i), nil)
-			// On a machine that is busy the time is over before what else would end a call.
+			// On a busy machine, the time limit may end a call before anything else does.
 			if code, want := status(err), hostile[name].want; code != 500 && code != 504 || want == 504 && code != want {
 				t.Errorf("%s: %s, %v instead of %d", name, resultText(got), err, want)
 			}
@@ -144,10 +144,10 @@ func TestHostileHandlers(t *testing.T) {
 	hostiles.Wait()
 	done.Store(true)
 	goods.Wait()
-	most := memory()
-	t.Logf("the slowest of the others took %s, a process %d MiB at most, %d processes ended", time.Duration(slowest.Load()), most>>20, ended.Load())
-	if most > (worker.MaxMemory+192<<20)*memoryFactor {
-		t.Errorf("a process took %d MiB", most>>20)
+	peak := memory()
+	t.Logf("the slowest of the others took %s, a process %d MiB at most, %d processes ended", time.Duration(slowest.Load()), peak>>20, ended.Load())
+	if peak > (worker.MaxMemory+192<<20)*memoryFactor {
+		t.Errorf("a process took %d MiB", peak>>20)
 	}
 	if ended.Load() == 0 {
 		t.Error("no process was ended")
@@ -174,11 +174,11 @@ func runWithin(limit time.Duration, p *Program, name string, c *handler.Call) (a
 	return class.Methods[name](ctx, c)
 }
 
-// watchMemory looks how much memory processes of this one take until its result is called, which returns the most that
-// one took.
+// watchMemory watches how much memory the worker processes of this process take. The function that it returns ends
+// this, and returns the most that one of them took.
 func watchMemory(t *testing.T) func() int64 {
 	t.Helper()
-	end, most := make(chan struct{}), make(chan int64)
+	end, peak := make(chan struct{}), make(chan int64)
 	go func() {
 		var max int64
 		for {
@@ -189,13 +189,13 @@ func watchMemory(t *testing.T) func() int64 {
 			}
 			select {
 			case <-end:
-				most <- max
+				peak <- max
 				return
 			case <-time.After(10 * time.Millisecond):
 			}
 		}
 	}()
-	return func() int64 { close(end); return <-most }
+	return func() int64 { close(end); return <-peak }
 }
 
 // child is a process for handlers.
@@ -252,7 +252,7 @@ func TestKilledProcess(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{})
 	reason := make(chan string, 1)
-	p := load(t, Options{Timeout: time.Minute, Wait: time.Minute, Ended: func(why string) { reason <- why }}, `static m() { pages.get("x"); for (;;); } static good() { return 1 }`)
+	p := load(t, Options{Timeout: time.Minute, Wait: time.Minute, Ended: func(s string) { reason <- s }}, `static m() { pages.get("x"); for (;;); } static good() { return 1 }`)
 	p.engine.Pages = &fakePages{get: func(context.Context) (Object, error) { close(begun); return nil, nil }}
 	failed := make(chan error)
 	go func() { _, err := run(t, p, "m", nil); failed <- err }()
@@ -279,7 +279,7 @@ func TestKilledProcess(t *testing.T) {
 func TestProcessKilledFromOutside(t *testing.T) {
 	t.Parallel()
 	reasons := make(chan string, 100)
-	p := load(t, Options{Timeout: 300 * time.Millisecond, Wait: time.Minute, Ended: func(why string) { reasons <- why }}, `
+	p := load(t, Options{Timeout: 300 * time.Millisecond, Wait: time.Minute, Ended: func(s string) { reasons <- s }}, `
 static stuck() { return /^(a+)+\1$/.test("a".repeat(60) + "b") }
 static bomb() { return new ArrayBuffer(2 ** 36).byteLength }
 static loop() { for (;;); }`)

@@ -31,14 +31,14 @@ func TestCallsShareNoState(t *testing.T) {
 		"destructured":  {"A.js": `class A { static m() { [A.n] = [(A.n || 0) + 1]; return A.n } } module.exports = { A }`},
 		"loop":          {"A.js": `class A { static m() { for (A.n of [A.n ? 2 : 1]); return A.n } } module.exports = { A }`},
 	}
-	for _, what := range []string{
+	for _, expr := range []string{
 		"A.prototype", "Array", "Array.isArray", "Array.prototype", "Array.prototype.map", "Object.prototype", "Object.keys", "String.prototype.replace", "RegExp.prototype.exec", "JSON", "JSON.parse",
 		"Math", "Math.max", "Promise", "Promise.resolve", "Promise.prototype.then", "Map.prototype", "Function.prototype", "Function.prototype.call", "Reflect.apply", "Proxy", "Symbol", "BigInt", "Date.now",
 		"globalThis", "Uint8Array.prototype", "Error.prototype", "encodeURIComponent", "parseInt", "Object.getPrototypeOf(function* () {})", "Object.getPrototypeOf(async () => {})", "Object.getPrototypeOf([][Symbol.iterator]())",
 		"pages", "pages.find", "users", "templates", "fields", "cache", "cache.get", "http", "http.fetch", "log", "console.log", "RestApiHelper", "RestApiHelper.baseUrl", "sanitizer", "sanitizer.text", "input", "input.get",
 		"session", "session.get", "Response", "Response.prototype", "config", "ctx", "ctx.setStatus", "ctx.user", "ctx.headers", "data", "require", "module", "exports",
 	} {
-		cases[what] = map[string]string{"A.js": "class A { static m(data, ctx) { const o = " + what + "; o.leak = (o.leak || 0) + 1; return o.leak } } module.exports = { A }"}
+		cases[expr] = map[string]string{"A.js": "class A { static m(data, ctx) { const o = " + expr + "; o.leak = (o.leak || 0) + 1; return o.leak } } module.exports = { A }"}
 	}
 	for _, inProcess := range []bool{false, true} {
 		files, names, load := make(map[string]string), make([]string, 0, len(cases)), make([]string, 0, len(cases))
@@ -78,8 +78,8 @@ func TestOnlyCodeCanBeRequired(t *testing.T) {
 	if err := os.WriteFile(outside, []byte(`"s3cret"`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for link, to := range map[string]string{"api/linked.json": "../config.json", "api/away.json": outside, "api/up": ".."} {
-		if err := os.Symlink(to, filepath.Join(dir, link)); err != nil {
+	for link, target := range map[string]string{"api/linked.json": "../config.json", "api/away.json": outside, "api/up": ".."} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -86,7 +86,7 @@ func attackedParent(t *testing.T) {
 // TestProcessHasNoAccess checks that a worker process inherits no environment, and no files but its pipes.
 func TestProcessHasNoAccess(t *testing.T) {
 	t.Parallel()
-	inherited, err := syscall.Open(os.Args[0], syscall.O_RDONLY, 0) // as a file that whoever started this one has left open
+	inherited, err := syscall.Open(os.Args[0], syscall.O_RDONLY, 0) // like a file that the parent process has left open
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,8 +112,8 @@ func TestProcessHasNoAccess(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, f := range files {
-			if to, _ := os.Readlink("/proc/" + pid + "/fd/" + f.Name()); !strings.HasPrefix(to, "pipe:") && !strings.HasPrefix(to, "anon_inode:") && !strings.HasPrefix(to, "/sys/fs/cgroup/") {
-				t.Errorf("it has %s open", to)
+			if target, _ := os.Readlink("/proc/" + pid + "/fd/" + f.Name()); !strings.HasPrefix(target, "pipe:") && !strings.HasPrefix(target, "anon_inode:") && !strings.HasPrefix(target, "/sys/fs/cgroup/") {
+				t.Errorf("it has %s open", target)
 			}
 		}
 		if folder, _ := os.Readlink("/proc/" + pid + "/cwd"); folder != "/" {

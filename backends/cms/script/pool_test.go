@@ -44,13 +44,13 @@ func busy(t *testing.T, p *pool, l *methodStats) {
 func TestFairPool(t *testing.T) {
 	t.Parallel()
 	p := fakePool(8, 50*time.Millisecond)
-	quick, one, other, slow := new(methodStats), new(methodStats), new(methodStats), new(methodStats)
+	quick, first, other, slow := new(methodStats), new(methodStats), new(methodStats), new(methodStats)
 	p.release(take(t, p, quick), true)
 	for range 2 {
-		take(t, p, one)
+		take(t, p, first)
 		take(t, p, other)
 	}
-	busy(t, p, one)
+	busy(t, p, first)
 	for range 2 {
 		p.release(take(t, p, new(methodStats)), true) // the first call of a method
 	}

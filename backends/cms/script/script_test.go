@@ -160,8 +160,8 @@ func TestErrors(t *testing.T) {
 			if e, ok := handler.Of(err); ok {
 				code = e.Code
 			}
-			if have, want := fmt.Sprintf("%d %s", code, err), cases[body]; !strings.HasPrefix(have, want) {
-				t.Errorf("%s\n got %s\nwant %s", body, have, want)
+			if message, want := fmt.Sprintf("%d %s", code, err), cases[body]; !strings.HasPrefix(message, want) {
+				t.Errorf("%s\n got %s\nwant %s", body, message, want)
 			}
 		}
 	})
@@ -215,7 +215,7 @@ static config() { return config }
 static base() { return RestApiHelper.baseUrl() + RestApiHelper.noEndPoint() }
 static preflight() { return RestApiHelper.preflight() }
 `)
-	kept := make(memory)
+	session := make(memory)
 	for name, want := range map[string]string{
 		"data":   `{"a":"x","l":["1",{"b":null}],"n":"7","userId":3,"more":1}`,
 		"ctx":    `{"method":"GET","path":"users/7","user":{"id":3,"name":"ann","roles":["editor"]},"requestId":"r","address":"192.0.2.1","headers":"1, 2"}`,
@@ -224,7 +224,7 @@ static preflight() { return RestApiHelper.preflight() }
 	} {
 		c := &handler.Call{
 			Data: map[string]any{"a": "x", "n": "7", "userId": int64(3), "l": []any{"1", map[string]any{"b": nil}}}, Query: map[string]any{"q": 1.0}, Body: map[string]any{}, Params: map[string]string{"p": "v"},
-			Method: "GET", Path: "users/7", RequestID: "r", Header: http.Header{"X-A": {"1", "2"}}, Address: "192.0.2.1", BaseURL: "https://example.com/api", User: handler.User{ID: 3, Name: "ann", Roles: []string{"editor"}}, Session: kept,
+			Method: "GET", Path: "users/7", RequestID: "r", Header: http.Header{"X-A": {"1", "2"}}, Address: "192.0.2.1", BaseURL: "https://example.com/api", User: handler.User{ID: 3, Name: "ann", Roles: []string{"editor"}}, Session: session,
 		}
 		got, err := run(t, p, name, c)
 		if err != nil || resultText(got) != want {

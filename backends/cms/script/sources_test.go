@@ -16,10 +16,10 @@ func TestSourcesAreBounded(t *testing.T) {
 	}
 	defer func() { _ = root.Close() }()
 	s := newSources(root)
-	found := func(from, name, want string) {
+	found := func(requiringFile, name, want string) {
 		t.Helper()
-		if _, text, err := s.find(from, name); err != nil || text != want {
-			t.Fatalf("%s in %s: %q, %v", name, from, text, err)
+		if _, text, err := s.find(requiringFile, name); err != nil || text != want {
+			t.Fatalf("%s in %s: %q, %v", name, requiringFile, text, err)
 		}
 	}
 	for i := range maxKnownNames + 10 {

@@ -27,17 +27,17 @@ func FuzzValues(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		made, _ := got.(json.RawMessage)
-		if !json.Valid(made) {
-			t.Fatalf("%s became %s", text, made)
+		raw, _ := got.(json.RawMessage)
+		if !json.Valid(raw) {
+			t.Fatalf("%s became %s", text, raw)
 		}
 		engine, err := class.Methods["engine"](t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		engineText, _ := engine.(string)
-		if compact(t, made) != compact(t, []byte(engineText)) {
-			t.Errorf("%s became %s, the engine writes %s", text, made, engineText)
+		if compact(t, raw) != compact(t, []byte(engineText)) {
+			t.Errorf("%s became %s, the engine writes %s", text, raw, engineText)
 		}
 	})
 }
@@ -50,9 +50,9 @@ func compact(t *testing.T, text []byte) string {
 	if err := d.Decode(&value); err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
-	made, err := json.Marshal(value)
+	canonical, err := json.Marshal(value)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(made)
+	return string(canonical)
 }

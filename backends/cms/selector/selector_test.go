@@ -234,8 +234,8 @@ func TestCursor(t *testing.T) {
 			t.Fatal(err)
 		}
 		var kinds []reflect.Type
-		for _, into := range q.Keys() {
-			kinds = append(kinds, reflect.TypeOf(into).Elem())
+		for _, key := range q.Keys() {
+			kinds = append(kinds, reflect.TypeOf(key).Elem())
 		}
 		for i, k := range keys {
 			if reflect.TypeOf(k) != kinds[i] {
@@ -280,8 +280,8 @@ func FuzzSelector(f *testing.F) {
 		}
 		for _, term := range s.Terms {
 			for _, v := range term.Values {
-				again, err := Parse("title=" + Quote(v.Text) + ",x=1")
-				if err != nil && len(Quote(v.Text)) < MaxLength-10 || err == nil && again.Terms[0].Values[0].Text != v.Text {
+				parsed, err := Parse("title=" + Quote(v.Text) + ",x=1")
+				if err != nil && len(Quote(v.Text)) < MaxLength-10 || err == nil && parsed.Terms[0].Values[0].Text != v.Text {
 					t.Fatalf("%q: %q is quoted as %s: %v", text, v.Text, Quote(v.Text), err)
 				}
 			}
@@ -291,8 +291,8 @@ func FuzzSelector(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			for _, make := range []func() (string, []any){func() (string, []any) { return q.Select("p.id") }, q.Count} {
-				sql, args := make()
+			for _, build := range []func() (string, []any){func() (string, []any) { return q.Select("p.id") }, q.Count} {
+				sql, args := build()
 				if strings.Count(sql, "?") != len(args) || strings.ContainsAny(sql, "\";\x00") || strings.Contains(sql, "--") {
 					t.Fatalf("%q: %s with %d arguments", text, sql, len(args))
 				}

@@ -95,17 +95,17 @@ func TestCheck(t *testing.T) {
 	if err := s.Check(); err != nil {
 		t.Error(err)
 	}
-	if ok, with := s.Allowed("http://localhost:3000"); !ok || !with {
-		t.Errorf("a listed origin: allowed %v, with credentials %v, want both", ok, with)
+	if ok, credentials := s.Allowed("http://localhost:3000"); !ok || !credentials {
+		t.Errorf("a listed origin: allowed %v, with credentials %v, want both", ok, credentials)
 	}
 	if ok, _ := s.Allowed("http://localhost"); ok {
 		t.Error("an origin with another port is allowed")
 	}
 	s.Origins = append(s.Origins, "*")
-	if ok, with := s.Allowed("https://other.example"); !ok || with {
-		t.Errorf("an origin that only * allows: allowed %v, with credentials %v, want true, false", ok, with)
+	if ok, credentials := s.Allowed("https://other.example"); !ok || credentials {
+		t.Errorf("an origin that only * allows: allowed %v, with credentials %v, want true, false", ok, credentials)
 	}
-	if _, with := s.Allowed("*"); with {
+	if _, credentials := s.Allowed("*"); credentials {
 		t.Error("the origin * may send credentials")
 	}
 	if ok, _ := s.Allowed(""); ok {

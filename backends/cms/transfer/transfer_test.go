@@ -78,8 +78,8 @@ func fill(t *testing.T, s transfer.Site) {
 	a := save(content.Edit{Parent: list.ID, Template: "post"}, "A <first> & one", "unpublished")
 	b := save(content.Edit{Parent: list.ID, Template: "post", Fields: map[string]any{"body": "b", "author": a.ID}}, "B", "hidden")
 	save(content.Edit{ID: a.ID, Fields: map[string]any{"author": b.ID, "also": []any{b.ID, list.ID}, "blocks": []any{map[string]any{"type": "quote", "body": "q", "author": b.ID}}}}, "A <first> & one", "unpublished")
-	gone := save(content.Edit{Parent: list.ID, Template: "post"}, "Gone", "unpublished")
-	ok[*content.Page](t)(s.Pages.Trash(t.Context(), site, gone.ID, 0))
+	trashed := save(content.Edit{Parent: list.ID, Template: "post"}, "Gone", "unpublished")
+	ok[*content.Page](t)(s.Pages.Trash(t.Context(), site, trashed.ID, 0))
 	for name, body := range map[string]string{"a.txt": strings.Repeat("0123456789", 30_000), "b.txt": "b"} {
 		page := ok[*content.Page](t)(s.Files.Receive(t.Context(), site, content.Place{Page: b.ID, Field: "pictures"}, name, strings.NewReader(body)))
 		items, _ := page.Fields["pictures"].([]any)
@@ -99,31 +99,30 @@ func export(t *testing.T, s transfer.Site) string {
 // TestTransfer checks that a site that has imported an export yields the same export.
 func TestTransfer(t *testing.T) {
 	t.Parallel()
-	for name, to := range map[string]func(testing.TB) *store.DB{"sqlite to postgres": databases.Postgres, "sqlite to sqlite": databases.SQLite} {
+	for name, newDB := range map[string]func(testing.TB) *store.DB{"sqlite to postgres": databases.Postgres, "sqlite to sqlite": databases.SQLite} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			from, into := newSite(t, databases.SQLite(t)), newSite(t, to(t))
-			fill(t, from)
-			text := export(t, from)
+			source, target := newSite(t, databases.SQLite(t)), newSite(t, newDB(t))
+			fill(t, source)
+			text := export(t, source)
 			var progress transfer.Done
-			into.Progress = func(d transfer.Done) { progress = d }
-			done := ok[transfer.Done](t)(into.Import(t.Context(), strings.NewReader(text)))
+			target.Progress = func(d transfer.Done) { progress = d }
+			done := ok[transfer.Done](t)(target.Import(t.Context(), strings.NewReader(text)))
 			if done.Pages != 7 || done.Files != 2 || done.Fields != 6 || done.Templates != 6 || progress.Pages != 7 {
 				t.Errorf("imported %+v, progress reported %+v", done, progress)
 			}
 			same := func() {
 				t.Helper()
-				// Those that were there at the installation have times of their own, and a role gets
-				// no permissions.
-				got, want := plain(t, export(t, into)), plain(t, strings.Replace(text, `"permissions":["users"]`, `"permissions":[]`, 1))
+				// Pages of the installation have times of their own, and an imported role gets no permissions.
+				got, want := plain(t, export(t, target)), plain(t, strings.Replace(text, `"permissions":["users"]`, `"permissions":[]`, 1))
 				if got != want {
 					t.Errorf("exports\n%s\nwant\n%s", got, want)
 				}
 			}
 			same()
-			ok[transfer.Done](t)(into.Import(t.Context(), strings.NewReader(text))) // again: nothing is there twice
+			ok[transfer.Done](t)(target.Import(t.Context(), strings.NewReader(text))) // again: nothing is there twice
 			same()
-			page, err := into.Pages.Get(t.Context(), kernel.Site(), "name=b, template=post")
+			page, err := target.Pages.Get(t.Context(), kernel.Site(), "name=b, template=post")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,7 +130,7 @@ func TestTransfer(t *testing.T) {
 			for _, item := range items {
 				item, _ := item.(map[string]any)
 				id, _ := item["id"].(float64)
-				_, body, err := into.Files.Open(t.Context(), kernel.Site(), int64(id))
+				_, body, err := target.Files.Open(t.Context(), kernel.Site(), int64(id))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -148,20 +147,20 @@ func TestTransfer(t *testing.T) {
 // import.
 func TestFilesWithSameName(t *testing.T) {
 	t.Parallel()
-	from, into := newSite(t, databases.SQLite(t)), newSite(t, databases.SQLite(t))
-	fill(t, from)
-	page := ok[*content.Page](t)(from.Pages.At(t.Context(), kernel.Site(), "/blog/b"))
+	source, target := newSite(t, databases.SQLite(t)), newSite(t, databases.SQLite(t))
+	fill(t, source)
+	page := ok[*content.Page](t)(source.Pages.At(t.Context(), kernel.Site(), "/blog/b"))
 	for _, body := range []string{"x", "y", "y"} { // beside b.txt of b
-		ok[*content.Page](t)(from.Files.Receive(t.Context(), kernel.Site(), content.Place{Page: page.ID, Field: "pictures"}, "b.txt", strings.NewReader(body)))
+		ok[*content.Page](t)(source.Files.Receive(t.Context(), kernel.Site(), content.Place{Page: page.ID, Field: "pictures"}, "b.txt", strings.NewReader(body)))
 	}
-	text := export(t, from)
+	text := export(t, source)
 	for range 2 {
-		ok[transfer.Done](t)(into.Import(t.Context(), strings.NewReader(text)))
-		page = ok[*content.Page](t)(into.Pages.At(t.Context(), kernel.Site(), "/blog/b"))
+		ok[transfer.Done](t)(target.Import(t.Context(), strings.NewReader(text)))
+		page = ok[*content.Page](t)(target.Pages.At(t.Context(), kernel.Site(), "/blog/b"))
 		items := page.Fields["pictures"].([]any)
 		bodies := make([]string, 0, len(items))
 		for _, item := range items {
-			_, body, err := into.Files.Open(t.Context(), kernel.Site(), int64(item.(map[string]any)["id"].(float64)))
+			_, body, err := target.Files.Open(t.Context(), kernel.Site(), int64(item.(map[string]any)["id"].(float64)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -181,22 +180,22 @@ func TestFilesWithSameName(t *testing.T) {
 // are not exported either.
 func TestScheduledTimesAreExported(t *testing.T) {
 	t.Parallel()
-	from, into := newSite(t, databases.SQLite(t)), newSite(t, databases.SQLite(t))
-	fill(t, from)
+	source, target := newSite(t, databases.SQLite(t)), newSite(t, databases.SQLite(t))
+	fill(t, source)
 	site := kernel.Site()
-	top := ok[*content.Page](t)(from.Pages.At(t.Context(), site, "/blog"))
+	top := ok[*content.Page](t)(source.Pages.At(t.Context(), site, "/blog"))
 	soon := kernel.Moment(time.Now().Add(time.Hour).Truncate(time.Second).UnixMicro())
 	later := soon + 1e6
 	unpublished, hidden, title := "unpublished", "hidden", "Later"
 	post := content.Edit{Parent: top.ID, Template: "post", Title: &title, Status: &unpublished, PublishAt: &soon, UnpublishAt: &later}
-	ok[*content.Page](t)(from.Pages.Save(t.Context(), site, post))
+	ok[*content.Page](t)(source.Pages.Save(t.Context(), site, post))
 	title = "Drafted"
-	fields := map[string]any{"body": "x", "author": ok[*content.Page](t)(from.Pages.At(t.Context(), site, "/blog/b")).ID}
-	page := ok[*content.Page](t)(from.Pages.Save(t.Context(), site, content.Edit{Parent: top.ID, Template: "post", Title: &title, Status: &hidden, Fields: fields, UnpublishAt: &later}))
-	ok[*content.Page](t)(from.Pages.Save(t.Context(), site, content.Edit{ID: page.ID, Draft: true, Fields: map[string]any{"body": "y"}, PublishAt: &soon}))
-	ok[transfer.Done](t)(into.Import(t.Context(), strings.NewReader(export(t, from))))
+	fields := map[string]any{"body": "x", "author": ok[*content.Page](t)(source.Pages.At(t.Context(), site, "/blog/b")).ID}
+	page := ok[*content.Page](t)(source.Pages.Save(t.Context(), site, content.Edit{Parent: top.ID, Template: "post", Title: &title, Status: &hidden, Fields: fields, UnpublishAt: &later}))
+	ok[*content.Page](t)(source.Pages.Save(t.Context(), site, content.Edit{ID: page.ID, Draft: true, Fields: map[string]any{"body": "y"}, PublishAt: &soon}))
+	ok[transfer.Done](t)(target.Import(t.Context(), strings.NewReader(export(t, source))))
 	for path, want := range map[string][2]kernel.Moment{"/blog/later": {soon, later}, "/blog/drafted": {0, later}} {
-		got := ok[*content.Page](t)(into.Pages.At(t.Context(), site, path))
+		got := ok[*content.Page](t)(target.Pages.At(t.Context(), site, path))
 		if got.PublishAt != want[0] || got.UnpublishAt != want[1] {
 			t.Errorf("%s: published at %d, unpublished at %d, want %v", path, got.PublishAt, got.UnpublishAt, want)
 		}
@@ -220,17 +219,17 @@ func (c cut) Read(p []byte) (int, error) {
 // that repeating the import completes it.
 func TestInterruptedImport(t *testing.T) {
 	t.Parallel()
-	from := newSite(t, databases.SQLite(t))
-	fill(t, from)
-	text := export(t, from)
+	source := newSite(t, databases.SQLite(t))
+	fill(t, source)
+	text := export(t, source)
 	lines := strings.SplitAfter(text, "\n")
 	want := plain(t, strings.Replace(text, `"permissions":["users"]`, `"permissions":[]`, 1))
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
-		into := newSite(t, db)
+		target := newSite(t, db)
 		site := kernel.Site()
 		checkFamily := func(name, want string) {
 			t.Helper()
-			template, err := into.Pages.Template(t.Context(), site, name)
+			template, err := target.Pages.Template(t.Context(), site, name)
 			if err != nil && !kernel.IsNotFound(err) {
 				t.Fatal(err)
 			}
@@ -238,34 +237,34 @@ func TestInterruptedImport(t *testing.T) {
 				t.Errorf("the children of template %s are %q, want %q", name, template.Family.Children, want)
 			}
 		}
-		// A template that the other site has, too.
-		ok[*content.Template](t)(into.Pages.SaveTemplate(t.Context(), site, content.Template{Name: "blog", Family: content.Family{Children: []string{"home"}}}))
+		// The other site has this template, too.
+		ok[*content.Template](t)(target.Pages.SaveTemplate(t.Context(), site, content.Template{Name: "blog", Family: content.Family{Children: []string{"home"}}}))
 		first := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, `{"page":`) })
 		for n := 1; n < len(lines)-1; n++ {
-			if _, err := into.Import(t.Context(), cut{strings.NewReader(strings.Join(lines[:n], ""))}); err == nil {
+			if _, err := target.Import(t.Context(), cut{strings.NewReader(strings.Join(lines[:n], ""))}); err == nil {
 				t.Fatalf("the import of the first %d lines returned no error", n)
 			}
 			if n <= first {
 				checkFamily("blog", "home")
-				if _, err := into.Pages.Template(t.Context(), site, "post"); !kernel.IsNotFound(err) {
+				if _, err := target.Pages.Template(t.Context(), site, "post"); !kernel.IsNotFound(err) {
 					t.Errorf("after %d lines: template post: got error %v, want not found", n, err)
 				}
 				continue
 			}
 			checkFamily("blog", "post")
-			author := ok[*content.Field](t)(into.Pages.Field(t.Context(), site, "author"))
+			author := ok[*content.Field](t)(target.Pages.Field(t.Context(), site, "author"))
 			if !slices.Equal(author.Settings.Templates, []string{"post"}) {
 				t.Errorf("after %d lines: the templates of field author are %q, want post", n, author.Settings.Templates)
 			}
 		}
-		ok[transfer.Done](t)(into.Import(t.Context(), strings.NewReader(text)))
-		// Between a file and its description.
-		page := ok[*content.Page](t)(into.Pages.At(t.Context(), site, "/blog/b"))
+		ok[transfer.Done](t)(target.Import(t.Context(), strings.NewReader(text)))
+		// An import may also be interrupted between a file and its description.
+		page := ok[*content.Page](t)(target.Pages.At(t.Context(), site, "/blog/b"))
 		items := page.Fields["pictures"].([]any)
 		delete(items[0].(map[string]any), "description")
-		ok[*content.Page](t)(into.Pages.Save(t.Context(), site, content.Edit{ID: page.ID, Fields: map[string]any{"pictures": items}}))
-		ok[transfer.Done](t)(into.Import(t.Context(), strings.NewReader(text)))
-		if got := plain(t, export(t, into)); got != want {
+		ok[*content.Page](t)(target.Pages.Save(t.Context(), site, content.Edit{ID: page.ID, Fields: map[string]any{"pictures": items}}))
+		ok[transfer.Done](t)(target.Import(t.Context(), strings.NewReader(text)))
+		if got := plain(t, export(t, target)); got != want {
 			t.Errorf("exports\n%s\nwant\n%s", got, want)
 		}
 	})
@@ -317,21 +316,21 @@ func plain(t *testing.T, text string) string {
 		if err := json.Unmarshal([]byte(line), &parsed); err != nil {
 			t.Fatal(err)
 		}
-		if page, is := parsed["page"].(map[string]any); is {
+		if page, found := parsed["page"].(map[string]any); found {
 			if page["template"] != "post" && page["template"] != "blog" {
 				for _, name := range []string{"created", "published"} {
 					delete(page, name)
 				}
 			}
 		}
-		if _, is := parsed["chunk"]; is { // the parts of a file
+		if _, found := parsed["chunk"]; found { // the parts of a file
 			continue
 		}
-		again, err := json.Marshal(parsed)
+		encoded, err := json.Marshal(parsed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		out.Write(append(again, '\n'))
+		out.Write(append(encoded, '\n'))
 	}
 	return out.String()
 }

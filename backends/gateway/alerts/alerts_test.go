@@ -91,17 +91,17 @@ func (p *cluster) node() *Service {
 func (p *cluster) user(id string) (key string) {
 	p.t.Helper()
 	profile := keychain.Profile{Email: id + "@example.com", Name: strings.ToUpper(id)}
-	_, made, _, err := p.SignIn(p.t.Context(), keychain.Arrival{ID: id, Profile: profile}, keychain.NewUsers{})
+	_, created, _, err := p.SignIn(p.t.Context(), keychain.Arrival{ID: id, Profile: profile}, keychain.NewUsers{})
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	return made.Key
+	return created.Key
 }
 
 // limit imposes budgets.
-func (p *cluster) limit(on, holder string, b keychain.Budgets) {
+func (p *cluster) limit(kind, holder string, b keychain.Budgets) {
 	p.t.Helper()
-	if _, err := p.Impose(p.t.Context(), on, holder, keychain.KeyChange{Limits: func(l *keychain.Limits) { l.Budgets = b }}); err != nil {
+	if _, err := p.Impose(p.t.Context(), kind, holder, keychain.KeyChange{Limits: func(l *keychain.Limits) { l.Budgets = b }}); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -166,19 +166,19 @@ func TestThresholds(t *testing.T) {
 		p.limit(keychain.OnUser, "ada", keychain.Budgets{TokensPerDay: new(int64(1000)), USDPerMonth: usd(100)})
 		p.limit(keychain.OnTeam, red.ID, keychain.Budgets{TokensPerWeek: new(int64(2000))})
 		p.limit(keychain.OnOrganisation, keychain.Organisation, keychain.Budgets{TokensTotal: new(int64(10_000))})
-		made, err := p.CreateKey(t.Context(), "ada", keychain.KeyOptions{Limits: keychain.Limits{Budgets: keychain.Budgets{TokensPerMonth: new(int64(100))}}, Impose: true})
+		created, err := p.CreateKey(t.Context(), "ada", keychain.KeyOptions{Limits: keychain.Limits{Budgets: keychain.Budgets{TokensPerMonth: new(int64(100))}}, Impose: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		one, other := p.node(), p.node()
+		first, other := p.node(), p.node()
 		o := &Options{Thresholds: DefaultThresholds, Webhooks: []Webhook{{URL: "https://example.com/", Secret: []byte("secret")}}}
 		want := func(want ...string) {
 			t.Helper()
-			if got := p.checkOn(o, one, other); !slices.Equal(got, want) {
+			if got := p.checkOn(o, first, other); !slices.Equal(got, want) {
 				t.Errorf("alerts %q, want %q", got, want)
 			}
-			if again := p.checkOn(o, one, other); len(again) > 0 {
-				t.Errorf("repeated alerts %q", again)
+			if repeated := p.checkOn(o, first, other); len(repeated) > 0 {
+				t.Errorf("repeated alerts %q", repeated)
 			}
 		}
 		want()
@@ -190,7 +190,7 @@ func TestThresholds(t *testing.T) {
 		want("user tokens_per_day 95", "user usd_per_month 95")
 		p.spend(ada, 40, 1)
 		want("team tokens_per_week 50", "user tokens_per_day 100", "user usd_per_month 100")
-		p.spend(made.Key, 85, 0)
+		p.spend(created.Key, 85, 0)
 		want("key tokens_per_month 80")
 
 		// A raised budget causes new alerts.
@@ -252,11 +252,11 @@ func newReceiver(t *testing.T) *receiver {
 	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
 		id := request.Header.Get(webhook.StandardID)
-		var at int64
+		var timestamp int64
 		if err == nil {
-			_, err = fmt.Sscan(request.Header.Get(webhook.StandardTimestamp), &at)
+			_, err = fmt.Sscan(request.Header.Get(webhook.StandardTimestamp), &timestamp)
 		}
-		want := webhook.StandardHeader(secret, id, time.Unix(at, 0), string(body)).Get(webhook.StandardSignature)
+		want := webhook.StandardHeader(secret, id, time.Unix(timestamp, 0), string(body)).Get(webhook.StandardSignature)
 		if err != nil || id != gjson.GetBytes(body, "data.id").Str || request.Header.Get(webhook.StandardSignature) != want {
 			t.Errorf("%v with the headers %v", err, request.Header)
 		}
@@ -359,12 +359,12 @@ func TestSend(t *testing.T) {
 			Thresholds: DefaultThresholds, Addresses: []string{"ops@example.com", "refused@example.com", "failing@example.com"}, Concerned: true, Mail: post,
 			Webhooks: []Webhook{{hook.URL + "/path", secret}, {down.URL, secret}},
 		}
-		one, other := p.node(), p.node()
+		first, other := p.node(), p.node()
 		p.spend(ada, 10, 8_100_000)
-		if raised := p.checkOn(o, one); !slices.Equal(raised, []string{"team usd_per_month 80"}) {
+		if raised := p.checkOn(o, first); !slices.Equal(raised, []string{"team usd_per_month 80"}) {
 			t.Fatalf("alerts %q", raised)
 		}
-		p.send(o, one, other)
+		p.send(o, first, other)
 		got := hook.takeReceived()
 		if len(got) != 1 {
 			t.Fatalf("the webhook got %v", got)
@@ -376,15 +376,15 @@ func TestSend(t *testing.T) {
 			data.Get("begins_at").Str != "2026-05-01T00:00:00Z" || data.Get("ends_at").Str != "2026-06-01T00:00:00Z" {
 			t.Errorf("the webhook got %s", got[0])
 		}
-		sent := make([]string, 0, len(post.sent))
+		recipients := make([]string, 0, len(post.sent))
 		for _, m := range post.sent {
-			sent = append(sent, m.Email)
+			recipients = append(recipients, m.Email)
 			if !strings.HasPrefix(m.Subject, "80 % of the monthly budget of the team red") || !strings.Contains(m.Text, "has spent 8.1 US dollars of the monthly budget of 10 US dollars.") {
 				t.Errorf("the mail says %q: %q", m.Subject, m.Text)
 			}
 		}
-		if slices.Sort(sent); !slices.Equal(sent, []string{"boss@example.com", "ops@example.com"}) {
-			t.Errorf("mails are for %q", sent)
+		if slices.Sort(recipients); !slices.Equal(recipients, []string{"boss@example.com", "ops@example.com"}) {
+			t.Errorf("mails are for %q", recipients)
 		}
 		want := []string{
 			"mail boss@example.com sent 1 ", "mail failing@example.com pending 1 451", "mail ops@example.com sent 1 ",
@@ -397,15 +397,15 @@ func TestSend(t *testing.T) {
 		if failed := down.takeReceived(); len(failed) != 1 || failed[0].Raw != got[0].Raw {
 			t.Errorf("the other webhook got %v", failed)
 		}
-		p.send(o, one, other)
+		p.send(o, first, other)
 		if len(down.takeReceived()) != 0 {
 			t.Error("the message is sent again at once")
 		}
 		down.status.Store(http.StatusOK)
 		p.advance(time.Minute)
-		p.send(o, one, other)
-		if again := down.takeReceived(); len(again) != 1 || again[0].Raw != got[0].Raw {
-			t.Errorf("the message is sent again as %v", again)
+		p.send(o, first, other)
+		if repeated := down.takeReceived(); len(repeated) != 1 || repeated[0].Raw != got[0].Raw {
+			t.Errorf("the message is sent again as %v", repeated)
 		}
 		if len(hook.takeReceived()) != 0 || len(post.sent) != 2 {
 			t.Error("a delivered message is sent again")
@@ -463,10 +463,10 @@ func TestSendAfterKilledNode(t *testing.T) {
 func TestMessagesFailForGood(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *cluster) {
-		gone, down := newReceiver(t), newReceiver(t)
-		gone.status.Store(http.StatusGone)
+		goneHook, down := newReceiver(t), newReceiver(t)
+		goneHook.status.Store(http.StatusGone)
 		down.status.Store(http.StatusInternalServerError)
-		o := &Options{Thresholds: DefaultThresholds, Webhooks: []Webhook{{gone.URL, secret}, {down.URL, secret}}}
+		o := &Options{Thresholds: DefaultThresholds, Webhooks: []Webhook{{goneHook.URL, secret}, {down.URL, secret}}}
 		n := p.node()
 		if err := n.Test(t.Context()); !errors.Is(err, ErrOff) {
 			t.Errorf("error %v, want ErrOff", err)
@@ -476,7 +476,7 @@ func TestMessagesFailForGood(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.send(o, n)
-		if messages := p.lastMessages(); !slices.Equal(messages, sorted([]string{"webhook " + gone.URL + " failed 1 410 Gone", "webhook " + down.URL + " pending 1 500 Internal Server Error"})) {
+		if messages := p.lastMessages(); !slices.Equal(messages, sorted([]string{"webhook " + goneHook.URL + " failed 1 410 Gone", "webhook " + down.URL + " pending 1 500 Internal Server Error"})) {
 			t.Errorf("%q", messages)
 		}
 		p.advance(sentWithin + time.Hour)

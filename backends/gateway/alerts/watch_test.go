@@ -69,18 +69,18 @@ func (p *cluster) checkWatch(o *Options, nodes ...*Service) (raised []string) {
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p *cluster) {
-		one, other := p.node(), p.node()
+		first, other := p.node(), p.node()
 		o := &Options{
 			Thresholds: DefaultThresholds, Webhooks: []Webhook{{URL: "https://example.com/", Secret: []byte("secret")}},
 			Watch: Watch{Errors: 20, Latency: 10 * time.Second, Window: 10 * time.Minute, MinRequests: 10},
 		}
 		want := func(want ...string) {
 			t.Helper()
-			if got := p.checkWatch(o, one, other); !slices.Equal(got, want) {
+			if got := p.checkWatch(o, first, other); !slices.Equal(got, want) {
 				t.Errorf("alerts %q, want %q", got, want)
 			}
-			if again := p.checkWatch(o, one, other); len(again) > 0 {
-				t.Errorf("repeated alerts %q", again)
+			if repeated := p.checkWatch(o, first, other); len(repeated) > 0 {
+				t.Errorf("repeated alerts %q", repeated)
 			}
 		}
 		want()

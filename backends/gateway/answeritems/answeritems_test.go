@@ -88,25 +88,25 @@ func (s *Store) settle(t *testing.T) {
 func TestFind(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
-		here, other := startNode(t, p), startNode(t, p)
-		here.Keep("gk_1", Item{"msg_1", `{"text":"one"}`}, time.Hour)
-		here.Keep("gk_1", Item{"fc_2", `{"text":"two"}`}, time.Hour)
-		here.Keep("gk_2", Item{"msg_1", `{"text":"of another"}`}, time.Hour)
-		here.Keep("gk_1", Item{"short", `{"text":"short"}`}, time.Minute)
-		here.Keep("gk_1", Item{"off", "{}"}, 0)
-		here.Keep("", Item{"nobody's", "{}"}, time.Hour)
-		here.Keep("gk_1", Item{"", "{}"}, time.Hour)
-		here.Keep("gk_1", Item{strings.Repeat("x", maxID+1), "{}"}, time.Hour)
-		here.Keep("gk_1", Item{"large", strings.Repeat("x", maxItem+1)}, time.Hour)
-		for _, items := range []*node{here, other} { // the other node waits until the first has written
+		first, other := startNode(t, p), startNode(t, p)
+		first.Keep("gk_1", Item{"msg_1", `{"text":"one"}`}, time.Hour)
+		first.Keep("gk_1", Item{"fc_2", `{"text":"two"}`}, time.Hour)
+		first.Keep("gk_2", Item{"msg_1", `{"text":"of another"}`}, time.Hour)
+		first.Keep("gk_1", Item{"short", `{"text":"short"}`}, time.Minute)
+		first.Keep("gk_1", Item{"off", "{}"}, 0)
+		first.Keep("", Item{"nobody's", "{}"}, time.Hour)
+		first.Keep("gk_1", Item{"", "{}"}, time.Hour)
+		first.Keep("gk_1", Item{strings.Repeat("x", maxID+1), "{}"}, time.Hour)
+		first.Keep("gk_1", Item{"large", strings.Repeat("x", maxItem+1)}, time.Hour)
+		for _, items := range []*node{first, other} { // the other node waits until the first has written
 			items.finds(t, "gk_1", "fc_2 msg_1", `{"text":"two"} {"text":"one"}`)
 			items.finds(t, "gk_2", "msg_1", `{"text":"of another"}`)
 		}
-		here.settle(t)
-		here.finds(t, "gk_1", "msg_1 fc_2 none off large", `{"text":"one"} {"text":"two"}`)
-		here.finds(t, "gk_3", "msg_1 \x00 \xff", "")
-		here.finds(t, "", "nobody's msg_1", "")
-		err := here.db.Read(t.Context(), func(c store.Conn) error {
+		first.settle(t)
+		first.finds(t, "gk_1", "msg_1 fc_2 none off large", `{"text":"one"} {"text":"two"}`)
+		first.finds(t, "gk_3", "msg_1 \x00 \xff", "")
+		first.finds(t, "", "nobody's msg_1", "")
+		err := first.db.Read(t.Context(), func(c store.Conn) error {
 			var sealed string
 			err := c.Row(`SELECT sealed FROM gateway_answer_items WHERE id = 'gk_1/msg_1'`).Scan(&sealed)
 			if strings.Contains(sealed, "one") || sealed == "" {
@@ -117,20 +117,20 @@ func TestFind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rows := here.count(t); rows != 4 {
+		if rows := first.count(t); rows != 4 {
 			t.Errorf("%d rows", rows)
 		}
-		here.clock.Offset.Add(int64(10 * time.Minute))
-		here.finds(t, "gk_1", "short msg_1", `{"text":"one"}`)
-		statement, args := Expired(here.now(), 100)
-		err = here.db.Write(t.Context(), func(c store.Conn) error {
+		first.clock.Offset.Add(int64(10 * time.Minute))
+		first.finds(t, "gk_1", "short msg_1", `{"text":"one"}`)
+		statement, args := Expired(first.now(), 100)
+		err = first.db.Write(t.Context(), func(c store.Conn) error {
 			_, err := c.Exec(statement, args...)
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rows := here.count(t); rows != 3 {
+		if rows := first.count(t); rows != 3 {
 			t.Errorf("%d rows are left", rows)
 		}
 		if (*Store)(nil).Keep("gk_1", Item{"x", "{}"}, time.Hour); t.Failed() {

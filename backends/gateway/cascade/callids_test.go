@@ -35,7 +35,7 @@ func longHistory(surface hub.Format) string {
 // call, its result and every later request have the same short id.
 func TestLongCallIDs(t *testing.T) {
 	t.Parallel()
-	sent := func(t *testing.T, surface hub.Format, limit int) string {
+	callID := func(t *testing.T, surface hub.Format, limit int) string {
 		r := newRig(t, setup{keys: []string{"alpha"}})
 		p, _ := r.catalog.Provider("alpha")
 		p.Shape.ToolCallIDMax = limit
@@ -51,12 +51,12 @@ func TestLongCallIDs(t *testing.T) {
 	for _, surface := range surfaces {
 		t.Run(string(surface), func(t *testing.T) {
 			t.Parallel()
-			short := sent(t, surface, 40)
-			if len(short) > 40 || short != sent(t, surface, 40) {
+			short := callID(t, surface, 40)
+			if len(short) > 40 || short != callID(t, surface, 40) {
 				t.Errorf("the id is %q", short)
 			}
 			for _, limit := range []int{0, 46} {
-				if id := sent(t, surface, limit); id != longCallID {
+				if id := callID(t, surface, limit); id != longCallID {
 					t.Errorf("with the limit %d the id is %q", limit, id)
 				}
 			}

@@ -383,9 +383,9 @@ func TestKeysRotate(t *testing.T) {
 	}
 }
 
-func countOf(list []string, one string) (n int) {
+func countOf(list []string, item string) (n int) {
 	for _, s := range list {
-		if s == one {
+		if s == item {
 			n++
 		}
 	}
@@ -430,7 +430,7 @@ func TestKeyLevelFailures(t *testing.T) {
 			r.alpha.defaultStep = ok
 			const conversations = 30 // enough that each key has some
 			begun := 0
-			asked := func(model string) []string {
+			keysFor := func(model string) []string {
 				before := len(r.alpha.keys())
 				for range conversations {
 					begun++
@@ -438,11 +438,11 @@ func TestKeyLevelFailures(t *testing.T) {
 				}
 				return r.alpha.keys()[before:]
 			}
-			if keys := asked("alpha/a-low"); countOf(keys, good) != conversations {
+			if keys := keysFor("alpha/a-low"); countOf(keys, good) != conversations {
 				t.Errorf("keys %v, the good one is %s", keys, good)
 			}
 			if c.scope == "model" { // other models can be asked with the key
-				if keys := asked("alpha/a-medium"); countOf(keys, bad) == 0 || countOf(keys, good) == 0 {
+				if keys := keysFor("alpha/a-medium"); countOf(keys, bad) == 0 || countOf(keys, good) == 0 {
 					t.Errorf("keys for another model: %v", keys)
 				}
 			}
@@ -456,7 +456,7 @@ func TestKeyLevelFailures(t *testing.T) {
 				t.Errorf("state %+v, ends in %s", state, state.Until.Sub(r.clock.now()))
 			}
 			r.clock.advance(c.ends)
-			if keys := asked("alpha/a-low"); countOf(keys, bad) == 0 || countOf(keys, good) == 0 {
+			if keys := keysFor("alpha/a-low"); countOf(keys, bad) == 0 || countOf(keys, good) == 0 {
 				t.Errorf("after the block the keys are %v", keys)
 			}
 		})
@@ -657,12 +657,12 @@ func TestOverloadWaits(t *testing.T) {
 func TestCustomServersFailIndependently(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{})
-	one, two := newUpstream(t, "one"), newUpstream(t, "two")
+	first, two := newUpstream(t, "one"), newUpstream(t, "two")
 	r.account = newAccount(t, r.catalog, setup{custom: []keychain.CustomModel{
-		{Entry: "local/one", BaseURL: one.server.URL + "/v1/", Model: "m1\u00fc", Tier: catalog.Low},
+		{Entry: "local/one", BaseURL: first.server.URL + "/v1/", Model: "m1\u00fc", Tier: catalog.Low},
 		{Entry: "local/two", BaseURL: two.server.URL, Model: "m2", Tier: catalog.Low},
 	}})
-	one.addSteps(refusal(500, "", "m"), refusal(500, "", "m"))
+	first.addSteps(refusal(500, "", "m"), refusal(500, "", "m"))
 	two.defaultStep = reply(200, completion("hi"))
 	for range 2 {
 		r.ask("keychain-low").wantAnswer(t, "local/two", "hi")
@@ -674,7 +674,7 @@ func TestCustomServersFailIndependently(t *testing.T) {
 		t.Errorf("two got %+v", got)
 	}
 	r.clock.advance(time.Minute)
-	one.addSteps(reply(200, completion("one")))
+	first.addSteps(reply(200, completion("one")))
 	e := r.ask("local/one")
 	e.wantAnswer(t, "local/one", "one")
 	if h := e.header; h.Get("X-Gateway-Model") != "m1?" || h.Get("X-Gateway-Provider") != "custom" || h.Get("X-Gateway-Tier") != "low" {

@@ -20,7 +20,7 @@ func headers(pairs ...string) http.Header {
 func TestClassify(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	sent := []string{"model", "messages", "stream_options", "temperature", "max_completion_tokens", "reasoning_effort", "parallel_tool_calls"}
+	params := []string{"model", "messages", "stream_options", "temperature", "max_completion_tokens", "reasoning_effort", "parallel_tool_calls"}
 	type want struct {
 		class   class
 		reason  string
@@ -150,7 +150,7 @@ func TestClassify(t *testing.T) {
 				h = http.Header{}
 			}
 			e := wire.ParseUpstreamError(c.status, []byte(c.body))
-			f := classify(c.status, h, e, func(param string) bool { return slices.Contains(sent, param) }, now)
+			f := classify(c.status, h, e, func(param string) bool { return slices.Contains(params, param) }, now)
 			got := want{f.class, f.reason, f.wait, f.fix, f.unknown, f.code}
 			if got != c.want {
 				t.Errorf("got  %+v\nwant %+v", got, c.want)

@@ -101,11 +101,11 @@ func respond(status int, media, body string) *http.Response {
 }
 
 // newCloudRig returns a rig with the built-in catalog, one of its cloud providers enabled, and a key for it.
-func newCloudRig(t *testing.T, provider, like, key string, params map[string]string) (*rig, *cloud) {
+func newCloudRig(t *testing.T, provider, model, key string, params map[string]string) (*rig, *cloud) {
 	t.Helper()
 	cat, err := catalog.Embedded().With(catalog.Options{
 		Enable:    []string{provider},
-		Overrides: map[string]catalog.Override{provider: {Params: params, Models: map[string]string{"prod": like}}},
+		Overrides: map[string]catalog.Override{provider: {Params: params, Models: map[string]string{"prod": model}}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -188,8 +188,8 @@ func TestCloudRequests(t *testing.T) {
 	}
 }
 
-// TestTokenRefused checks that a key which gets no token counts as a failure of the key, and that the provider is not
-// asked. A probe reports the same failure. A later successful probe unblocks the key.
+// TestTokenRefused checks that the refusal of a token for a key counts as a failure of the key, and that the provider
+// is not asked. A probe reports the same failure. A later successful probe unblocks the key.
 func TestTokenRefused(t *testing.T) {
 	t.Parallel()
 	r, c := newCloudRig(t, "azure", "openai/gpt-5.4-mini", entraKey, map[string]string{"resource": "contoso"})
@@ -216,8 +216,8 @@ func TestTokenRefused(t *testing.T) {
 	if err != nil || probe.OK || probe.Failure.Code != "token_refused" {
 		t.Fatalf("the probe is %+v, %v", probe, err)
 	}
-	if asked := len(c.sent); asked != 2 {
-		t.Errorf("the token endpoint was asked %d times", asked)
+	if count := len(c.sent); count != 2 {
+		t.Errorf("the token endpoint was asked %d times", count)
 	}
 	c.answer = nil
 	if probe, err := r.engine.Probe(t.Context(), r.account.UserID, candidate, key); err != nil || !probe.OK {
@@ -229,9 +229,9 @@ func TestTokenRefused(t *testing.T) {
 // TestWorkloadIdentity checks that the operator's AWS and Azure providers serve every user with credentials from the
 // machine's metadata server, and that refused credentials are fetched once more.
 func TestWorkloadIdentity(t *testing.T) {
-	asked, refuse := 0, false
+	count, refuse := 0, false
 	metadata := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked++
+		count++
 		refuse = false
 		if r.Header.Get("X-Identity-Header") == "the-header" {
 			_, _ = io.WriteString(w, `{"access_token":"managed-token","expires_on":"4070908800"}`)
@@ -266,17 +266,17 @@ func TestWorkloadIdentity(t *testing.T) {
 				}
 				return nil
 			}
-			asked = 0
+			count = 0
 			for range 2 {
 				r.ask(p.code+"/prod").wantAnswer(t, p.code+"/prod", "from the cloud")
 			}
-			if asked != 1 || len(c.sent) != 2 || !strings.Contains(c.sent[1], p.want) {
-				t.Errorf("asked %d times, sent %s", asked, c.sent)
+			if count != 1 || len(c.sent) != 2 || !strings.Contains(c.sent[1], p.want) {
+				t.Errorf("asked %d times, sent %s", count, c.sent)
 			}
 			refuse = true
 			r.ask(p.code+"/prod").wantAnswer(t, p.code+"/prod", "from the cloud")
-			if asked != 2 || len(c.sent) != 4 {
-				t.Errorf("asked %d times after a refusal, sent %d", asked, len(c.sent))
+			if count != 2 || len(c.sent) != 4 {
+				t.Errorf("asked %d times after a refusal, sent %d", count, len(c.sent))
 			}
 		})
 	}
@@ -303,8 +303,8 @@ func TestFramesTakeMemory(t *testing.T) {
 		if refused == c.served || refused && refusal.Status != http.StatusServiceUnavailable {
 			t.Errorf("a budget of %d: %v", c.budget, e.rawErr)
 		}
-		if taken := r.engine.Budget.Taken(); taken != 0 || (r.engine.Budget.Refused() == 0) != c.served {
-			t.Errorf("a budget of %d: %d bytes stay taken, %d refusals", c.budget, taken, r.engine.Budget.Refused())
+		if heldBytes := r.engine.Budget.Taken(); heldBytes != 0 || (r.engine.Budget.Refused() == 0) != c.served {
+			t.Errorf("a budget of %d: %d bytes stay taken, %d refusals", c.budget, heldBytes, r.engine.Budget.Refused())
 		}
 	}
 }

@@ -92,8 +92,8 @@ func TestDeadConnections(t *testing.T) {
 			t.Errorf("%d requests were sent, %d attempts", len(r.alpha.requests()), e.Attempts)
 		}
 		// The operator's log has the cause, the answer does not.
-		const why = "the last one was alpha/a-low: connection_error: the connection to the upstream failed: "
-		if cause := e.err.Cause; cause == nil || !strings.HasPrefix(cause.Error(), why) || len(cause.Error()) == len(why) || strings.Contains(e.err.Message, "alpha") {
+		const prefix = "the last one was alpha/a-low: connection_error: the connection to the upstream failed: "
+		if cause := e.err.Cause; cause == nil || !strings.HasPrefix(cause.Error(), prefix) || len(cause.Error()) == len(prefix) || strings.Contains(e.err.Message, "alpha") {
 			t.Errorf("the cause is %v", cause)
 		}
 	})

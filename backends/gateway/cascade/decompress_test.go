@@ -64,10 +64,10 @@ func TestPackedAnswers(t *testing.T) {
 	}
 	r := newRig(t, setup{keys: []string{"alpha"}})
 	r.alpha.addSteps(gzipped(answers("packed")), gzipped(answers("again")))
-	for _, said := range []string{"packed", "again"} {
+	for _, content := range []string{"packed", "again"} {
 		e := r.askStream("keychain-low")
-		e.wantAnswer(t, "alpha/a-low", said)
-		if want := renamed(role, text(said), finish, doneLine); e.body != want {
+		e.wantAnswer(t, "alpha/a-low", content)
+		if want := renamed(role, text(content), finish, doneLine); e.body != want {
 			t.Errorf("body\n%swant\n%s", e.body, want)
 		}
 	}

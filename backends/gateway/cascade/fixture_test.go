@@ -430,31 +430,31 @@ func newAccount(t *testing.T, cat *catalog.Catalog, s setup) *keychain.Account {
 	t.Helper()
 	ctx := t.Context()
 	id := fmt.Sprintf("user-%d", userNumber.Add(1))
-	must := func(err error) {
+	check := func(err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	_, _, _, err := people.InitUser(ctx, id)
-	must(err)
+	check(err)
 	count := map[string]int{}
 	for _, provider := range s.keys {
 		count[provider]++
 		_, err := people.AddProviderKey(ctx, id, provider, fmt.Sprintf("key-%s-%d", provider, count[provider]), "", func(string) bool { return true })
-		must(err)
+		check(err)
 	}
 	for _, m := range s.custom {
 		_, err := people.AddModel(ctx, id, m)
-		must(err)
+		check(err)
 	}
 	for name, change := range s.change {
 		_, err := people.ChangeModel(ctx, cat, id, name, change)
-		must(err)
+		check(err)
 	}
-	must(people.SetPreferences(ctx, cat, id, s.prefer))
+	check(people.SetPreferences(ctx, cat, id, s.prefer))
 	account, err := people.Account(ctx, id)
-	must(err)
+	check(err)
 	return account
 }
 

@@ -203,8 +203,8 @@ func TestExtraBody(t *testing.T) {
 			e := r.askOn(hub.Chat, `{`+more+`"extra_body":`+extra+`,"model":"keychain-low",`+helloMessages+`}`)
 			e.wantAnswer(t, "alpha/a-low", "hi")
 			dropped := strings.Contains(e.header.Get("X-Gateway-Dropped-Params"), "extra_body")
-			if sent := gjson.Get(r.alpha.requests()[0].body, "extra_body").Raw; passes != (sent == extra) || dropped == passes {
-				t.Errorf("%s: the upstream got %s, dropped %t", extra, sent, dropped)
+			if got := gjson.Get(r.alpha.requests()[0].body, "extra_body").Raw; passes != (got == extra) || dropped == passes {
+				t.Errorf("%s: the upstream got %s, dropped %t", extra, got, dropped)
 			}
 		}
 	}

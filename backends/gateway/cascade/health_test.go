@@ -19,25 +19,25 @@ func newTestHealth() (*Health, *clock) {
 
 // recordFailureOf records a failure of the provider p for a user.
 func (h *Health) recordFailureOf(user, reason string, wait time.Duration) time.Time {
-	until, _ := h.failed(incident{provider: "p", user: user, reason: reason, wait: wait})
-	return until
+	end, _ := h.failed(incident{provider: "p", user: user, reason: reason, wait: wait})
+	return end
 }
 
 func TestHealthBackoff(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
-	if until := h.recordFailureOf("u", ReasonErrors, 0); !until.IsZero() || h.failing("p", "u") {
-		t.Fatalf("one failure cools until %s", until)
+	if end := h.recordFailureOf("u", ReasonErrors, 0); !end.IsZero() || h.failing("p", "u") {
+		t.Fatalf("one failure cools until %s", end)
 	}
 	// Two failures within a minute cool the provider for 10 s. The time doubles with each further round, up to 5 min.
 	for _, want := range []time.Duration{10, 20, 40, 80, 160, 300, 300} {
 		h.recordFailureOf("u", ReasonErrors, 0)
-		until := h.recordFailureOf("u", ReasonErrors, 0)
-		if got := until.Sub(c.now()); got != want*time.Second {
+		end := h.recordFailureOf("u", ReasonErrors, 0)
+		if got := end.Sub(c.now()); got != want*time.Second {
 			t.Fatalf("cools for %s, want %ds", got, want)
 		}
 		state := h.Provider("p", "u")
-		if !h.failing("p", "u") || state.Status != CoolingDown || state.Reason != ReasonErrors || !state.Until.Equal(until) {
+		if !h.failing("p", "u") || state.Status != CoolingDown || state.Reason != ReasonErrors || !state.Until.Equal(end) {
 			t.Fatalf("state %+v", state)
 		}
 		c.advance(want*time.Second - 1)
@@ -51,8 +51,8 @@ func TestHealthBackoff(t *testing.T) {
 	}
 	h.success("p", "u", "k")
 	h.recordFailureOf("u", ReasonErrors, 0)
-	if until := h.recordFailureOf("u", ReasonErrors, 0); until.Sub(c.now()) != firstBackoff {
-		t.Errorf("after a success it cools for %s", until.Sub(c.now()))
+	if end := h.recordFailureOf("u", ReasonErrors, 0); end.Sub(c.now()) != firstBackoff {
+		t.Errorf("after a success it cools for %s", end.Sub(c.now()))
 	}
 }
 
@@ -84,25 +84,25 @@ func TestHealthFailuresFarApart(t *testing.T) {
 	}
 	c.advance(time.Hour)
 	h.recordFailureOf("u", ReasonErrors, 0)
-	if until := h.recordFailureOf("u", ReasonErrors, 0); until.Sub(c.now()) != firstBackoff {
-		t.Errorf("after an hour it cools for %s", until.Sub(c.now()))
+	if end := h.recordFailureOf("u", ReasonErrors, 0); end.Sub(c.now()) != firstBackoff {
+		t.Errorf("after an hour it cools for %s", end.Sub(c.now()))
 	}
 }
 
 func TestHealthHonoursTheWait(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
-	if until := h.recordFailureOf("u", ReasonOverloaded, 3*time.Second); until.Sub(c.now()) != 3*time.Second {
-		t.Errorf("told to wait 3s it cools for %s", until.Sub(c.now()))
+	if end := h.recordFailureOf("u", ReasonOverloaded, 3*time.Second); end.Sub(c.now()) != 3*time.Second {
+		t.Errorf("told to wait 3s it cools for %s", end.Sub(c.now()))
 	}
-	if until := h.recordFailureOf("u", ReasonOverloaded, 3*time.Second); until.Sub(c.now()) != firstBackoff {
-		t.Errorf("the second time it cools for %s", until.Sub(c.now()))
+	if end := h.recordFailureOf("u", ReasonOverloaded, 3*time.Second); end.Sub(c.now()) != firstBackoff {
+		t.Errorf("the second time it cools for %s", end.Sub(c.now()))
 	}
-	if until := h.recordFailureOf("u", ReasonOverloaded, time.Minute); until.Sub(c.now()) != time.Minute {
-		t.Errorf("told to wait a minute it cools for %s", until.Sub(c.now()))
+	if end := h.recordFailureOf("u", ReasonOverloaded, time.Minute); end.Sub(c.now()) != time.Minute {
+		t.Errorf("told to wait a minute it cools for %s", end.Sub(c.now()))
 	}
-	if until := h.recordFailureOf("u", ReasonOverloaded, 0); until.Sub(c.now()) != time.Minute {
-		t.Errorf("a running cooldown became %s", until.Sub(c.now()))
+	if end := h.recordFailureOf("u", ReasonOverloaded, 0); end.Sub(c.now()) != time.Minute {
+		t.Errorf("a running cooldown became %s", end.Sub(c.now()))
 	}
 }
 
@@ -124,38 +124,38 @@ func TestHealthSuccessKeepsAReset(t *testing.T) {
 func TestHealthKeys(t *testing.T) {
 	t.Parallel()
 	h, c := newTestHealth()
-	if until, _ := h.blocked("p", "k", "m"); !until.IsZero() {
+	if end, _ := h.blocked("p", "k", "m"); !end.IsZero() {
 		t.Fatal("blocked from the beginning")
 	}
 	if state := h.Lookup("p", "k", ""); state.Status != Untested {
 		t.Errorf("at first: %+v", state)
 	}
-	until := h.limitModel("p", "k", "m", ReasonRateLimited, time.Minute)
-	if until.Sub(c.now()) != time.Minute {
-		t.Errorf("limited for %s", until.Sub(c.now()))
+	end := h.limitModel("p", "k", "m", ReasonRateLimited, time.Minute)
+	if end.Sub(c.now()) != time.Minute {
+		t.Errorf("limited for %s", end.Sub(c.now()))
 	}
 	for _, s := range []struct {
 		provider, key, model string
 		blocked              bool
 	}{{"p", "k", "m", true}, {"p", "k", "other", false}, {"p", "other", "m", false}, {"other", "k", "m", false}} {
-		if until, status := h.blocked(s.provider, s.key, s.model); until.IsZero() == s.blocked || (s.blocked && status != CoolingDown) {
-			t.Errorf("%v: until %s, %s", s, until, status)
+		if end, status := h.blocked(s.provider, s.key, s.model); end.IsZero() == s.blocked || (s.blocked && status != CoolingDown) {
+			t.Errorf("%v: until %s, %s", s, end, status)
 		}
 	}
 	if state := h.Lookup("p", "k", "m"); state.Status != CoolingDown || state.Reason != ReasonRateLimited || !state.Last429.Equal(c.now()) {
 		t.Errorf("limited: %+v", state)
 	}
 	// A shorter limit does not shorten a longer one.
-	if again := h.limitModel("p", "k", "m", ReasonRateLimited, time.Second); !again.Equal(until) {
-		t.Errorf("a shorter one: %s", again)
+	if got := h.limitModel("p", "k", "m", ReasonRateLimited, time.Second); !got.Equal(end) {
+		t.Errorf("a shorter one: %s", got)
 	}
 	// A key without credit is blocked for all models. The longer of the two blocks applies.
 	h.blockKey("p", "k", NoCredit)
-	if until, status := h.blocked("p", "k", "m"); until.Sub(c.now()) != longCooldown || status != NoCredit {
-		t.Errorf("no credit: %s, %s", until, status)
+	if end, status := h.blocked("p", "k", "m"); end.Sub(c.now()) != longCooldown || status != NoCredit {
+		t.Errorf("no credit: %s, %s", end, status)
 	}
-	if until, status := h.blocked("p", "k", "other"); until.IsZero() || status != NoCredit {
-		t.Errorf("no credit, other model: %s, %s", until, status)
+	if end, status := h.blocked("p", "k", "other"); end.IsZero() || status != NoCredit {
+		t.Errorf("no credit, other model: %s, %s", end, status)
 	}
 	h.blockKey("p", "k2", InvalidKey)
 	if state := h.Lookup("p", "k2", ""); state.Status != InvalidKey {
@@ -163,7 +163,7 @@ func TestHealthKeys(t *testing.T) {
 	}
 	c.advance(longCooldown)
 	for _, key := range []string{"k", "k2"} {
-		if until, _ := h.blocked("p", key, "m"); !until.IsZero() {
+		if end, _ := h.blocked("p", key, "m"); !end.IsZero() {
 			t.Errorf("%s is still blocked", key)
 		}
 		if state := h.Lookup("p", key, ""); state.Status != Untested || state.LastFailure.IsZero() {
@@ -177,8 +177,8 @@ func TestHealthJitter(t *testing.T) {
 	h, c := newTestHealth()
 	for _, j := range []float64{0, 0.5, 0.999} {
 		h.jitter = func() float64 { return j }
-		until := h.limitModel("p", "k", fmt.Sprint(j), ReasonRateLimited, 100*time.Second)
-		if got := until.Sub(c.now()); got != 100*time.Second+time.Duration(j*float64(10*time.Second)) {
+		end := h.limitModel("p", "k", fmt.Sprint(j), ReasonRateLimited, 100*time.Second)
+		if got := end.Sub(c.now()); got != 100*time.Second+time.Duration(j*float64(10*time.Second)) {
 			t.Errorf("jitter %g: %s", j, got)
 		}
 	}
@@ -200,7 +200,7 @@ func TestHealthIsBounded(t *testing.T) {
 	if n := len(h.states); n > maxStates {
 		t.Errorf("%d states", n)
 	}
-	if until, _ := h.blocked("p", "keep", "m"); until.IsZero() {
+	if end, _ := h.blocked("p", "keep", "m"); end.IsZero() {
 		t.Error("a running cooldown was thrown out before states that do not matter")
 	}
 	for i := range maxStates + 1000 { // none of these expires before the others
@@ -265,18 +265,18 @@ func TestHealthOfEveryone(t *testing.T) {
 	outage := func() time.Time {
 		h.recordFailureOf("u", ReasonErrors, 0)
 		h.recordFailureOf("v", ReasonOverloaded, 0)
-		until, everyone := h.failed(incident{provider: "p", user: "w", reason: ReasonOverloaded})
+		end, everyone := h.failed(incident{provider: "p", user: "w", reason: ReasonOverloaded})
 		if !everyone || !h.failing("p", "x") {
 			t.Fatal("three users do not make it fail for everyone")
 		}
-		return until
+		return end
 	}
 	for _, want := range []time.Duration{10, 20, 40, 80, 160, 300, 300} {
-		until := outage()
-		if got := until.Sub(c.now()); got != want*time.Second {
+		end := outage()
+		if got := end.Sub(c.now()); got != want*time.Second {
 			t.Fatalf("cools for %s, want %ds", got, want)
 		}
-		if state := h.Provider("p", "x"); state.Status != CoolingDown || state.Reason != ReasonOverloaded || !state.Until.Equal(until) || !state.LastFailure.IsZero() {
+		if state := h.Provider("p", "x"); state.Status != CoolingDown || state.Reason != ReasonOverloaded || !state.Until.Equal(end) || !state.LastFailure.IsZero() {
 			t.Fatalf("x sees %+v", state)
 		}
 		c.advance(want * time.Second)
@@ -293,8 +293,8 @@ func TestHealthOfEveryone(t *testing.T) {
 		t.Error("failures before a success count")
 	}
 	c.advance(time.Hour)
-	if until := outage(); until.Sub(c.now()) != firstBackoff {
-		t.Errorf("after an hour it cools for %s", until.Sub(c.now()))
+	if end := outage(); end.Sub(c.now()) != firstBackoff {
+		t.Errorf("after an hour it cools for %s", end.Sub(c.now()))
 	}
 	// Three different users count, however often each of them fails.
 	h, c = newTestHealth()
@@ -388,38 +388,38 @@ func TestLearned(t *testing.T) {
 		l.apply("p", "u", "m", s)
 		return s
 	}
-	is := func(what, drop, limit string, usage bool) {
+	check := func(name, drop, limit string, usage bool) {
 		t.Helper()
 		s := learned()
 		if fmt.Sprint(s.Drop) != drop || s.MaxTokensField != limit || s.StreamUsage != usage {
-			t.Errorf("%s: %+v", what, *s)
+			t.Errorf("%s: %+v", name, *s)
 		}
 	}
-	is("at first", "[user]", "max_completion_tokens", true)
+	check("at first", "[user]", "max_completion_tokens", true)
 	l.add("p", "u", "other", "temperature")
 	l.add("other", "u", "m", "temperature")
 	l.add("p", "other", "m", "temperature")
-	is("of others", "[user]", "max_completion_tokens", true)
+	check("of others", "[user]", "max_completion_tokens", true)
 	l.add("p", "u", "m", "temperature")
 	l.add("p", "u", "m", "temperature")
-	is("a parameter", "[user temperature]", "max_completion_tokens", true)
+	check("a parameter", "[user temperature]", "max_completion_tokens", true)
 	l.add("p", "u", "m", "max_completion_tokens")
-	is("a limit", "[user temperature]", "max_tokens", true)
+	check("a limit", "[user temperature]", "max_tokens", true)
 	l.add("p", "u", "m", "max_tokens")
-	is("the other limit", "[user temperature]", "max_completion_tokens", true)
+	check("the other limit", "[user temperature]", "max_completion_tokens", true)
 	l.add("p", "u", "m", "stream_options")
-	is("options", "[user temperature stream_options]", "max_completion_tokens", false)
+	check("options", "[user temperature stream_options]", "max_completion_tokens", false)
 	c.advance(learnedFor - time.Second)
-	is("a day later", "[user temperature stream_options]", "max_completion_tokens", false)
+	check("a day later", "[user temperature stream_options]", "max_completion_tokens", false)
 	c.advance(time.Second)
-	is("after that", "[user]", "max_completion_tokens", true)
+	check("after that", "[user]", "max_completion_tokens", true)
 	l.add("p", "u", "m", "top_p")
-	is("learned anew", "[user top_p]", "max_completion_tokens", true)
+	check("learned anew", "[user top_p]", "max_completion_tokens", true)
 	if learned().onlyChat {
 		t.Error("the chat format was chosen for no reason")
 	}
 	l.add("p", "u", "m", fixFormat)
-	is("a format", "[user top_p]", "max_completion_tokens", true)
+	check("a format", "[user top_p]", "max_completion_tokens", true)
 	if !learned().onlyChat {
 		t.Error("that only chat works was not learned")
 	}

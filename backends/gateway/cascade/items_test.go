@@ -61,8 +61,8 @@ func (c *referrer) turn(streams bool, members string) []gjson.Result {
 	if !streams {
 		return gjson.Get(e.body, "output").Array()
 	}
-	at := strings.LastIndex(e.body, "data: ")
-	return gjson.Get(e.body[at+len("data: "):], "response.output").Array()
+	i := strings.LastIndex(e.body, "data: ")
+	return gjson.Get(e.body[i+len("data: "):], "response.output").Array()
 }
 
 const thoughtItem = `{"id":"rs_up","type":"reasoning","summary":[],"encrypted_content":"STATE"}`
@@ -131,13 +131,13 @@ func TestItemReferences(t *testing.T) {
 				if len(second) != 1 || second[0].Get("content.0.text").Str != "rain" {
 					t.Errorf("got %v", second)
 				}
-				sent := r.alpha.requests()[1].body
+				body := r.alpha.requests()[1].body
 				if native {
-					if gjson.Get(sent, "input.1").Raw != thoughtItem || gjson.Get(sent, "input.2.call_id").Str != "call_up" || gjson.Get(sent, "store").Raw != "false" {
-						t.Errorf("sent %s", sent)
+					if gjson.Get(body, "input.1").Raw != thoughtItem || gjson.Get(body, "input.2.call_id").Str != "call_up" || gjson.Get(body, "store").Raw != "false" {
+						t.Errorf("sent %s", body)
 					}
-				} else if gjson.Get(sent, "messages.1.tool_calls.0.id").Str != "call_up" || gjson.Get(sent, "messages.2.content").Str != "wet" {
-					t.Errorf("sent %s", sent)
+				} else if gjson.Get(body, "messages.1.tool_calls.0.id").Str != "call_up" || gjson.Get(body, "messages.2.content").Str != "wet" {
+					t.Errorf("sent %s", body)
 				}
 
 				// Other keys do not find the items.

@@ -16,9 +16,9 @@ import (
 )
 
 // serveLoop returns an HTTP server in front of the rig's gateway.
-func (r *rig) serveLoop(asked *atomic.Int32) *httptest.Server {
+func (r *rig) serveLoop(count *atomic.Int32) *httptest.Server {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		if asked.Add(1) > 20 { // ends an endless loop
+		if count.Add(1) > 20 { // ends an endless loop
 			w.WriteHeader(http.StatusTeapot)
 			return
 		}
@@ -50,14 +50,14 @@ func (r *rig) useCustomModel(url string) {
 func TestLoop(t *testing.T) {
 	t.Parallel()
 	for _, streams := range []bool{false, true} {
-		var asked atomic.Int32
+		var count atomic.Int32
 		r := newRig(t, setup{})
 		r.engine.Mark = NewMark([]byte("12345678"))
-		r.useCustomModel(r.serveLoop(&asked).URL)
+		r.useCustomModel(r.serveLoop(&count).URL)
 		e := r.send(t.Context(), "loop/x", streams, nil)
 		e.wantError(t, http.StatusLoopDetected, "loop_detected")
-		if !e.err.NoRetry || asked.Load() != 1 || e.Attempts != 1 {
-			t.Errorf("%+v after %d requests", e.err, asked.Load())
+		if !e.err.NoRetry || count.Load() != 1 || e.Attempts != 1 {
+			t.Errorf("%+v after %d requests", e.err, count.Load())
 		}
 		if state := r.engine.Memory.Health.Provider(r.account.RoutingFor(r.catalog, r.account.Team()).Tier(catalog.Low)[0].Provider.BaseURL, r.account.UserID); !state.LastFailure.IsZero() {
 			t.Errorf("the server is blamed: %+v", state)
@@ -68,37 +68,37 @@ func TestLoop(t *testing.T) {
 // TestLoopOfTwo checks that two gateways do not send a request back and forth.
 func TestLoopOfTwo(t *testing.T) {
 	t.Parallel()
-	var asked atomic.Int32
+	var count atomic.Int32
 	a, b := newRig(t, setup{}), newRig(t, setup{})
 	a.engine.Mark, b.engine.Mark = NewMark(), NewMark()
-	b.useCustomModel(a.serveLoop(&asked).URL)
-	a.useCustomModel(b.serveLoop(&asked).URL)
+	b.useCustomModel(a.serveLoop(&count).URL)
+	a.useCustomModel(b.serveLoop(&count).URL)
 	e := a.ask("loop/x")
 	e.wantError(t, http.StatusLoopDetected, "loop_detected")
-	if asked.Load() != 2 {
-		t.Errorf("%d requests", asked.Load())
+	if count.Load() != 2 {
+		t.Errorf("%d requests", count.Load())
 	}
 }
 
 // TestLoopFailsOver checks that a request whose first candidate is the gateway itself fails over to the next candidate.
 func TestLoopFailsOver(t *testing.T) {
 	t.Parallel()
-	var asked atomic.Int32
+	var count atomic.Int32
 	r := newRig(t, setup{})
 	r.engine.Mark = NewMark()
 	r.account = newAccount(t, r.catalog, setup{
 		keys:   []string{"alpha"},
-		custom: []keychain.CustomModel{{Entry: "loop/x", BaseURL: r.serveLoop(&asked).URL, Model: "loop/x", Tier: catalog.Low}},
+		custom: []keychain.CustomModel{{Entry: "loop/x", BaseURL: r.serveLoop(&count).URL, Model: "loop/x", Tier: catalog.Low}},
 		prefer: keychain.Preferences{PreferredProviders: []string{keychain.CustomProvider}},
 	})
 	r.alpha.addSteps(reply(200, completion("hi")))
 	e := r.ask("keychain-low")
 	e.wantAnswer(t, "alpha/a-low", "hi")
-	if e.Attempts != 2 || asked.Load() != 1 {
+	if e.Attempts != 2 || count.Load() != 1 {
 		t.Errorf("%d attempts, %s", e.Attempts, e.failedList())
 	}
-	if via := r.alpha.requests()[0].header["Via"]; via != nil {
-		t.Errorf("a provider of the catalog is sent Via %v", via)
+	if got := r.alpha.requests()[0].header["Via"]; got != nil {
+		t.Errorf("a provider of the catalog is sent Via %v", got)
 	}
 }
 

@@ -226,8 +226,8 @@ func TestStreamsReleaseBodies(t *testing.T) { // not parallel: it measures the p
 		if more := inUse() - before; more > size/2 {
 			t.Errorf("%s: %d MiB more are in use", route.name, more>>20)
 		}
-		if taken := r.engine.Budget.Taken(); taken != 0 {
-			t.Errorf("%s: %d bytes are taken", route.name, taken)
+		if heldBytes := r.engine.Budget.Taken(); heldBytes != 0 {
+			t.Errorf("%s: %d bytes are taken", route.name, heldBytes)
 		}
 		close(upstream.open)
 		if result := <-ended; result.Usage.Prompt < size/5 || !result.Estimated {
@@ -320,8 +320,8 @@ type deadlineRecorder struct {
 	deadlines []time.Time
 }
 
-func (p *deadlineRecorder) SetWriteDeadline(at time.Time) error {
-	p.deadlines = append(p.deadlines, at)
+func (p *deadlineRecorder) SetWriteDeadline(deadline time.Time) error {
+	p.deadlines = append(p.deadlines, deadline)
 	return nil
 }
 

@@ -288,8 +288,8 @@ func TestNativeLearns(t *testing.T) {
 	r.askOn(hub.Messages, ask).wantAnswer(t, "alpha/a-low", "hi")
 	r.askOn(hub.Messages, ask).wantAnswer(t, "alpha/a-low", "hi")
 	refused := strings.Replace(ask, "keychain-low", "a-low", 1)
-	without := strings.Replace(refused, `"effort":"low",`, "", 1)
-	for i, want := range []string{refused, without, without} {
+	accepted := strings.Replace(refused, `"effort":"low",`, "", 1)
+	for i, want := range []string{refused, accepted, accepted} {
 		if got := r.alpha.requests()[i].body; got != want {
 			t.Errorf("request %d is\n%s\nwant\n%s", i, got, want)
 		}
@@ -496,9 +496,9 @@ func TestNativeFallsBackToChat(t *testing.T) {
 						good = answers("by chat")
 					}
 					r.alpha.addSteps(missing, good, good, nativeAnswer(format, streams, "by itself"))
-					ask := func(entry, said string) {
+					ask := func(entry, content string) {
 						t.Helper()
-						r.askOn(surface, question(surface, "keychain-low", streams)).wantWholeAnswer(t, surface, streams, entry, said)
+						r.askOn(surface, question(surface, "keychain-low", streams)).wantWholeAnswer(t, surface, streams, entry, content)
 					}
 					ask("alpha/a-low", "by chat")
 					ask("alpha/a-low", "by chat")

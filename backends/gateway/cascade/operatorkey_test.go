@@ -37,8 +37,8 @@ func TestOperatorKey(t *testing.T) {
 			t.Errorf("through %s", e.Key)
 		}
 	}
-	if sent := r.alpha.keys()[1:]; countOf(sent, "key-alpha-1") == 0 || countOf(sent, "key-alpha-2") == 0 || countOf(sent, "key-alpha-1")+countOf(sent, "key-alpha-2") != 30 {
-		t.Errorf("sent %q", sent)
+	if sentKeys := r.alpha.keys()[1:]; countOf(sentKeys, "key-alpha-1") == 0 || countOf(sentKeys, "key-alpha-2") == 0 || countOf(sentKeys, "key-alpha-1")+countOf(sentKeys, "key-alpha-2") != 30 {
+		t.Errorf("sent %q", sentKeys)
 	}
 	r.alpha.addSteps(refusal(401, "", "m"), refusal(429, "", "m"))
 	if e := own.ask("keychain-low"); e.Key != keychain.OperatorKey || e.Attempts != 3 {
@@ -92,11 +92,11 @@ func TestOperatorKeyHealth(t *testing.T) {
 			key, _ := other.account.OperatorKey(r.catalog.Providers()[0])
 			mine, _ := r.account.OperatorKey(r.catalog.Providers()[0])
 			health := r.engine.Memory.Health
-			until, _ := health.blockedFor("alpha", &key, "a-low")
-			if until.IsZero() == c.everyone {
-				t.Errorf("for another user the key is blocked until %s", until)
+			end, _ := health.blockedFor("alpha", &key, "a-low")
+			if end.IsZero() == c.everyone {
+				t.Errorf("for another user the key is blocked until %s", end)
 			}
-			if until, _ := health.blockedFor("alpha", &mine, "a-low"); until.IsZero() && name != "500" {
+			if end, _ := health.blockedFor("alpha", &mine, "a-low"); end.IsZero() && name != "500" {
 				t.Error("for the user whose request failed, the key is not blocked")
 			}
 			// A new operator key begins without a recorded state.

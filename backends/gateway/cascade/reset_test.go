@@ -12,7 +12,7 @@ import (
 func TestResetTime(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 20, 0, 0, 0, time.UTC) // noon in California
-	at := func(d time.Duration) string { return strconv.FormatInt(now.Add(d).Unix(), 10) }
+	unix := func(d time.Duration) string { return strconv.FormatInt(now.Add(d).Unix(), 10) }
 	for _, c := range []struct {
 		name   string
 		header http.Header
@@ -47,9 +47,9 @@ func TestResetTime(t *testing.T) {
 		{"Go duration, short", headers("x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "12ms"), nil, time.Second},
 		{"Go duration, fraction", headers("x-ratelimit-remaining-tokens", "0", "x-ratelimit-reset-tokens", "2m59.56s"), nil, 2*time.Minute + 59560*time.Millisecond},
 		{"plain seconds", headers("x-ratelimit-remaining-tokens-minute", "0", "x-ratelimit-reset-tokens-minute", "11.382"), nil, 11382 * time.Millisecond},
-		{"epoch seconds", headers("x-ratelimit-remaining", "0", "x-ratelimit-reset", at(40*time.Second)), nil, 40 * time.Second},
-		{"epoch milliseconds", headers("x-ratelimit-remaining", "0", "x-ratelimit-reset", at(40*time.Second)+"250"), nil, 40250 * time.Millisecond},
-		{"epoch in the past", headers("x-ratelimit-remaining", "0", "x-ratelimit-reset", at(-time.Hour)), nil, time.Second},
+		{"epoch seconds", headers("x-ratelimit-remaining", "0", "x-ratelimit-reset", unix(40*time.Second)), nil, 40 * time.Second},
+		{"epoch milliseconds", headers("x-ratelimit-remaining", "0", "x-ratelimit-reset", unix(40*time.Second)+"250"), nil, 40250 * time.Millisecond},
+		{"epoch in the past", headers("x-ratelimit-remaining", "0", "x-ratelimit-reset", unix(-time.Hour)), nil, time.Second},
 		{"RFC 3339", headers("anthropic-ratelimit-requests-remaining", "0", "anthropic-ratelimit-requests-reset", now.Add(33*time.Second).Format(time.RFC3339)), nil, 33 * time.Second},
 		{"RFC 3339, another zone", headers("anthropic-ratelimit-tokens-remaining", "0", "anthropic-ratelimit-tokens-reset", now.Add(33*time.Second).In(time.FixedZone("", 3600)).Format(time.RFC3339)), nil, 33 * time.Second},
 
@@ -113,16 +113,16 @@ func TestParseWaitRefuses(t *testing.T) {
 
 func TestUntilPacificMidnight(t *testing.T) {
 	t.Parallel()
-	for _, at := range []time.Time{
+	for _, now := range []time.Time{
 		time.Date(2026, 1, 2, 7, 59, 59, 0, time.UTC), time.Date(2026, 1, 2, 8, 0, 0, 0, time.UTC),
 		time.Date(2026, 3, 8, 12, 0, 0, 0, time.UTC), time.Date(2026, 7, 1, 7, 0, 0, 0, time.UTC), time.Date(2026, 11, 1, 9, 0, 0, 0, time.UTC),
 	} {
-		wait := untilPacificMidnight(at)
+		wait := untilPacificMidnight(now)
 		if wait <= 0 || wait > 25*time.Hour {
-			t.Errorf("%s: %s", at, wait)
+			t.Errorf("%s: %s", now, wait)
 		}
-		if again := untilPacificMidnight(at.Add(wait - time.Second)); again != time.Second {
-			t.Errorf("%s: %s, and a second before that still %s", at, wait, again)
+		if rest := untilPacificMidnight(now.Add(wait - time.Second)); rest != time.Second {
+			t.Errorf("%s: %s, and a second before that still %s", now, wait, rest)
 		}
 	}
 }

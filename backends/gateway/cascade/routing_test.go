@@ -62,8 +62,8 @@ func TestRoutingByWeights(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if again, _, _ := r.planFor("keychain-low", more); got[0] != again[0] {
-			t.Fatalf("conversation %d goes to %s and to %s", i, got[0], again[0])
+		if second, _, _ := r.planFor("keychain-low", more); got[0] != second[0] {
+			t.Fatalf("conversation %d goes to %s and to %s", i, got[0], second[0])
 		}
 		firsts[got[0]]++
 	}

@@ -585,15 +585,15 @@ func TestStreamsDoNotMix(t *testing.T) {
 			first := ""
 			for line := range strings.SplitSeq(e.body, "\n") {
 				_, rest, ok := strings.Cut(line, `"content":"`)
-				said, _, _ := strings.Cut(rest, `"`)
-				if !ok || said == "" {
+				content, _, _ := strings.Cut(rest, `"`)
+				if !ok || content == "" {
 					continue
 				}
 				if first == "" {
-					first = said
+					first = content
 				}
-				if said != first || !strings.HasPrefix(said, e.Candidate.Provider.Code+"-") {
-					t.Errorf("%s in the answer of %s that began with %s", said, e.Candidate.Entry, first)
+				if content != first || !strings.HasPrefix(content, e.Candidate.Provider.Code+"-") {
+					t.Errorf("%s in the answer of %s that began with %s", content, e.Candidate.Entry, first)
 				}
 			}
 		})

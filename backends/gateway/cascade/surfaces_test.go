@@ -24,14 +24,14 @@ import (
 
 var surfaces = []hub.Format{hub.Chat, hub.Messages, hub.Responses}
 
-// forEachSurface runs do for every surface, streamed and not.
-func forEachSurface(t *testing.T, do func(t *testing.T, surface hub.Format, streams bool)) {
+// forEachSurface runs test for every surface, both streamed and unstreamed.
+func forEachSurface(t *testing.T, test func(t *testing.T, surface hub.Format, streams bool)) {
 	t.Helper()
 	for _, surface := range surfaces {
 		for _, streams := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, stream %t", surface, streams), func(t *testing.T) {
 				t.Parallel()
-				do(t, surface, streams)
+				test(t, surface, streams)
 			})
 		}
 	}
@@ -448,24 +448,24 @@ func TestSurfacesBreakAfterProof(t *testing.T) {
 					if begun == "text" && h.text != "partial" || begun == "arguments" && h.arguments != `{"a":` {
 						t.Errorf("text %q, arguments %q", h.text, h.arguments)
 					}
-					at := h.last
+					data := h.last
 					last := h.events[len(h.events)-1]
 					switch surface {
 					case hub.Chat:
-						if last != "error" || at.Get("error.type").Str != "api_error" || at.Get("error.code").Str != "upstream_stream_error" || at.Get("error.message").Str == "" {
-							t.Errorf("the last event is %s", at)
+						if last != "error" || data.Get("error.type").Str != "api_error" || data.Get("error.code").Str != "upstream_stream_error" || data.Get("error.message").Str == "" {
+							t.Errorf("the last event is %s", data)
 						}
 					case hub.Messages:
-						if last != "error" || at.Get("error.type").Str != c.messages || at.Get("error.message").Str == "" || at.Get("request_id").Str != "req_1" {
-							t.Errorf("the last event is %s, want %s", at, c.messages)
+						if last != "error" || data.Get("error.type").Str != c.messages || data.Get("error.message").Str == "" || data.Get("request_id").Str != "req_1" {
+							t.Errorf("the last event is %s, want %s", data, c.messages)
 						}
 						if strings.Contains(e.body, "content_block_stop") || strings.Contains(e.body, "message_delta") {
 							t.Errorf("a block was closed:\n%s", e.body)
 						}
 					case hub.Responses:
-						response := at.Get("response")
+						response := data.Get("response")
 						if last != "response.failed" || response.Get("status").Str != "failed" || response.Get("error.code").Str != c.code || response.Get("error.message").Str == "" {
-							t.Errorf("the last event is %s, want %s", at, c.code)
+							t.Errorf("the last event is %s, want %s", data, c.code)
 						}
 						if begun != "reasoning" && (response.Get("output.#").Int() != 1 || response.Get("output.0.status").Str != "incomplete") {
 							t.Errorf("the output is %s", response.Get("output"))
@@ -482,7 +482,7 @@ func TestSurfacesBreakAfterProof(t *testing.T) {
 func TestSurfacesFail(t *testing.T) {
 	t.Parallel()
 	const models = `{"provider":"alpha","id":"a","tiers":["low"],"context_window":100000},{"provider":"beta","id":"b","tiers":["low"],"context_window":100000}`
-	both := []string{"alpha", "beta"}
+	keys := []string{"alpha", "beta"}
 	for name, c := range map[string]struct {
 		setup       setup
 		model       string
@@ -496,13 +496,13 @@ func TestSurfacesFail(t *testing.T) {
 		attempts    string
 	}{
 		"no provider keys": {setup: setup{}, status: 400, code: "no_provider_keys", kind: "invalid_request_error", message: "no provider keys", noRetry: true, attempts: "0"},
-		"unknown model":    {setup: setup{keys: both}, model: "gpt-99", status: 404, code: "model_not_found", kind: "not_found_error", message: "keychain-low", noRetry: true, attempts: "0"},
+		"unknown model":    {setup: setup{keys: keys}, model: "gpt-99", status: 404, code: "model_not_found", kind: "not_found_error", message: "keychain-low", noRetry: true, attempts: "0"},
 		"no candidates": {
-			setup:  setup{keys: both, prefer: keychain.Preferences{ExcludedProviders: []string{"alpha", "beta"}}},
+			setup:  setup{keys: keys, prefer: keychain.Preferences{ExcludedProviders: []string{"alpha", "beta"}}},
 			status: 409, code: "no_models_available", kind: "invalid_request_error", message: "no model is available", noRetry: true, attempts: "0",
 		},
 		"prompt too long": {
-			setup: setup{keys: both}, more: func(surface hub.Format) []string {
+			setup: setup{keys: keys}, more: func(surface hub.Format) []string {
 				long := strings.Repeat("word ", 200_000)
 				if surface == hub.Responses {
 					return []string{`"input":"` + long + `"`}
@@ -512,27 +512,27 @@ func TestSurfacesFail(t *testing.T) {
 			status: 400, code: "context_length_exceeded", kind: "invalid_request_error", message: "prompt is too long", noRetry: true, attempts: "0",
 		},
 		"prompt too long, says every candidate": {
-			setup: setup{keys: both}, alpha: refusal(400, "context_length_exceeded", "m"), status: 400, code: "context_length_exceeded",
+			setup: setup{keys: keys}, alpha: refusal(400, "context_length_exceeded", "m"), status: 400, code: "context_length_exceeded",
 			kind: "invalid_request_error", message: "prompt is too long", noRetry: true, attempts: "1",
 		},
 		"the client's mistake": {
-			setup: setup{keys: both}, alpha: refusal(400, "bad_voice", "no such voice"), beta: refusal(422, "", "m"),
+			setup: setup{keys: keys}, alpha: refusal(400, "bad_voice", "no such voice"), beta: refusal(422, "", "m"),
 			status: 400, code: "bad_voice", kind: "invalid_request_error", message: "no such voice", noRetry: true, attempts: "2",
 		},
 		"policy": {
-			setup: setup{keys: both}, alpha: refusal(400, "content_filter", "m"), beta: refusal(400, "content_filter", "m"),
+			setup: setup{keys: keys}, alpha: refusal(400, "content_filter", "m"), beta: refusal(400, "content_filter", "m"),
 			status: 400, code: "content_policy_violation", kind: "invalid_request_error", message: "content policy", noRetry: true, attempts: "2",
 		},
 		"all limited": {
-			setup: setup{keys: both}, alpha: refusal(429, "", "m", "Retry-After", "50"), beta: refusal(429, "", "m", "Retry-After", "20"),
+			setup: setup{keys: keys}, alpha: refusal(429, "", "m", "Retry-After", "50"), beta: refusal(429, "", "m", "Retry-After", "20"),
 			status: 502, code: "all_providers_failed", message: "All providers failed", retryAfter: 20 * time.Second, attempts: "2",
 		},
 		"all failed": {
-			setup: setup{keys: both}, alpha: refusal(500, "", "m"), beta: drop,
+			setup: setup{keys: keys}, alpha: refusal(500, "", "m"), beta: drop,
 			status: 502, code: "all_providers_failed", message: "All providers failed", attempts: "2",
 		},
 		"bad keys and no credit": {
-			setup: setup{keys: both}, alpha: refusal(401, "", "m"), beta: refusal(402, "", "m"),
+			setup: setup{keys: keys}, alpha: refusal(401, "", "m"), beta: refusal(402, "", "m"),
 			status: 502, code: "all_providers_failed", message: "All providers failed", retryAfter: time.Hour, noRetry: true, attempts: "2",
 		},
 	} {

@@ -55,8 +55,8 @@ func TestOutageCountsForEveryone(t *testing.T) {
 	r := newRig(t, setup{keys: keys})
 	r.alpha.defaultStep, r.beta.defaultStep = refusal(500, "", "m"), reply(200, completion("hi"))
 	for i := range usersToAct {
-		one := r.forAccount(newAccount(t, r.catalog, setup{keys: keys}))
-		if e := one.ask("keychain-low"); e.Attempts != 2 {
+		user := r.forAccount(newAccount(t, r.catalog, setup{keys: keys}))
+		if e := user.ask("keychain-low"); e.Attempts != 2 {
 			t.Errorf("user %d: %d attempts", i, e.Attempts)
 		}
 	}
@@ -104,20 +104,20 @@ func TestUnreachableForEveryone(t *testing.T) {
 func TestSharedAddressFailsIndependently(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{})
-	one, two := newUpstream(t, "one"), newUpstream(t, "two")
+	first, second := newUpstream(t, "one"), newUpstream(t, "two")
 	custom := setup{custom: []keychain.CustomModel{
-		{Entry: "local/one", BaseURL: one.server.URL + "/v1", Model: "m", Tier: catalog.Low},
-		{Entry: "local/two", BaseURL: two.server.URL + "/v1", Model: "m", Tier: catalog.Low},
+		{Entry: "local/one", BaseURL: first.server.URL + "/v1", Model: "m", Tier: catalog.Low},
+		{Entry: "local/two", BaseURL: second.server.URL + "/v1", Model: "m", Tier: catalog.Low},
 	}}
 	r.account = newAccount(t, r.catalog, custom)
-	one.defaultStep, two.defaultStep = refusal(500, "", "m"), reply(200, completion("hi"))
+	first.defaultStep, second.defaultStep = refusal(500, "", "m"), reply(200, completion("hi"))
 	for range 2 {
 		r.ask("keychain-low").wantAnswer(t, "local/two", "hi")
 	}
 	if e := r.ask("keychain-low"); e.Attempts != 1 {
 		t.Errorf("%d attempts", e.Attempts)
 	}
-	one.setDefault(reply(200, completion("well")))
+	first.setDefault(reply(200, completion("well")))
 	for range usersToAct {
 		other := r.forAccount(newAccount(t, r.catalog, custom))
 		if e := other.ask("keychain-low"); e.Attempts != 1 || e.Candidate.Entry != "local/one" {
@@ -137,11 +137,11 @@ func TestRefusedParametersAreLearnedPerUser(t *testing.T) {
 	r.alpha.addSteps(refused, ok, ok, ok)
 	r.ask("alpha/a-low", `"verbosity":"unsupported"`).wantAnswer(t, "alpha/a-low", "hi")
 	other := r.forAccount(newAccount(t, r.catalog, setup{keys: keys}))
-	for user, sent := range map[*rig]bool{other: true, r: false} {
+	for user, want := range map[*rig]bool{other: true, r: false} {
 		user.ask("alpha/a-low", `"verbosity":"high"`).wantAnswer(t, "alpha/a-low", "hi")
 		calls := r.alpha.requests()
-		if body := calls[len(calls)-1].body; strings.Contains(body, `"verbosity":"high"`) != sent {
-			t.Errorf("the user whose parameter was refused: %t, sent %s", !sent, body)
+		if body := calls[len(calls)-1].body; strings.Contains(body, `"verbosity":"high"`) != want {
+			t.Errorf("the user whose parameter was refused: %t, sent %s", !want, body)
 		}
 	}
 }

@@ -67,13 +67,13 @@ func answerEvents(format hub.Format, content string) []act {
 // The second candidate answers at once.
 func runThinking(t *testing.T, surface, format hub.Format, s setup, acts []act, open bool, check func(e *outcome, took time.Duration)) {
 	t.Helper()
-	begins, _ := thinkingEvents(format)
-	begins = append(begins, acts...)
+	events, _ := thinkingEvents(format)
+	events = append(events, acts...)
 	s.keys, s.now = []string{"alpha", "beta"}, time.Now
 	if format != hub.Chat {
 		s.members = nativeWire(format)
 	}
-	s.transport = &scripted{t: t, scripts: map[string][]timed{"a-low": {{acts: begins, open: open}}, "b-low": {{acts: answersAtOnce}}}}
+	s.transport = &scripted{t: t, scripts: map[string][]timed{"a-low": {{acts: events, open: open}}, "b-low": {{acts: answersAtOnce}}}}
 	r := newRig(t, s)
 	request := r.parseRequest(surface, question(surface, "keychain-low", true))
 	synctest.Test(t, func(t *testing.T) {

@@ -359,9 +359,9 @@ func TestKeepAliveAndIdleTime(t *testing.T) {
 		}
 		return list
 	}
-	keepAlives := func(from, to, step int) (list []string) {
-		for at := from; at <= to; at += step {
-			list = append(list, fmt.Sprintf("%s keep-alive", time.Duration(at)*s))
+	keepAlives := func(first, last, step int) (list []string) {
+		for elapsed := first; elapsed <= last; elapsed += step {
+			list = append(list, fmt.Sprintf("%s keep-alive", time.Duration(elapsed)*s))
 		}
 		return list
 	}
@@ -401,8 +401,8 @@ func TestKeepAliveAndIdleTime(t *testing.T) {
 			setup{},
 			append(repeat(20, act{9 * s, text("a")}), act{0, finish}, act{0, doneLine}),
 			append(func() (list []string) {
-				for at := 9; at <= 180; at += 9 {
-					list = append(list, fmt.Sprintf("%s chunk", time.Duration(at)*s))
+				for elapsed := 9; elapsed <= 180; elapsed += 9 {
+					list = append(list, fmt.Sprintf("%s chunk", time.Duration(elapsed)*s))
 				}
 				return list
 			}(), "3m0s chunk", "3m0s done"), "",

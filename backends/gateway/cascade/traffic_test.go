@@ -7,12 +7,12 @@ import (
 
 func TestTraffic(t *testing.T) {
 	t.Parallel()
-	at := newClock()
-	traffic := newTraffic(at.now)
+	clock := newClock()
+	traffic := newTraffic(clock.now)
 	wants := func(minute, day int64) {
 		t.Helper()
 		if m, d := traffic.Lookup("p", "k"); m != minute || d != day {
-			t.Errorf("%s: %d in the last minute and %d in the last day, want %d and %d", at.now().Format(time.TimeOnly), m, d, minute, day)
+			t.Errorf("%s: %d in the last minute and %d in the last day, want %d and %d", clock.now().Format(time.TimeOnly), m, d, minute, day)
 		}
 	}
 	wants(0, 0)
@@ -22,26 +22,26 @@ func TestTraffic(t *testing.T) {
 	traffic.add("p", "other")
 	traffic.add("q", "k")
 	wants(3, 3)
-	at.advance(50 * time.Second)
+	clock.advance(50 * time.Second)
 	traffic.add("p", "k")
 	wants(4, 4)
-	at.advance(15 * time.Second)
+	clock.advance(15 * time.Second)
 	wants(1, 4)
-	at.advance(time.Minute)
+	clock.advance(time.Minute)
 	wants(0, 4)
-	at.advance(20 * time.Hour)
+	clock.advance(20 * time.Hour)
 	traffic.add("p", "k")
 	wants(1, 5)
-	at.advance(5 * time.Hour)
+	clock.advance(5 * time.Hour)
 	wants(0, 1)
-	at.advance(40 * time.Hour)
+	clock.advance(40 * time.Hour)
 	wants(0, 0)
 }
 
 func TestTrafficIsBounded(t *testing.T) {
 	t.Parallel()
-	at := newClock()
-	traffic := newTraffic(at.now)
+	clock := newClock()
+	traffic := newTraffic(clock.now)
 	for i := range maxCounted + 10 {
 		traffic.add("p", time.Duration(i).String())
 	}

@@ -71,17 +71,17 @@ func TestWireByRequest(t *testing.T) {
 		for _, streams := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, stream %t", surface, streams), func(t *testing.T) {
 				t.Parallel()
-				both := toolsOf(surface) + "," + effortOf(surface, "high")
+				toolsWithEffort := toolsOf(surface) + "," + effortOf(surface, "high")
 				cases := map[string]struct {
 					members string
 					plain   bool // the model does not reason
 					want    hub.Format
 				}{
-					"tools with an effort":         {members: both, want: hub.Responses},
+					"tools with an effort":         {members: toolsWithEffort, want: hub.Responses},
 					"tools alone":                  {members: toolsOf(surface), want: hub.Chat},
 					"an effort alone":              {members: effortOf(surface, "high"), want: hub.Chat},
 					"tools without reasoning":      {members: toolsOf(surface) + "," + effortOf(surface, "none"), want: hub.Chat},
-					"a model that does not reason": {members: both, plain: true, want: hub.Chat},
+					"a model that does not reason": {members: toolsWithEffort, plain: true, want: hub.Chat},
 				}
 				if surface == hub.Chat {
 					for _, member := range []string{`"n":2`, `"logit_bias":{"50256":-100}`, `"functions":[{"name":"w"}]`, `"modalities":["text","audio"]`} {
@@ -137,10 +137,10 @@ func TestWireIsLearned(t *testing.T) {
 			t.Run(string(surface)+", "+name, func(t *testing.T) {
 				t.Parallel()
 				r := newTwoWires(t, c.wire, c.members, true)
-				both := question(surface, "alpha/a-low", false, toolsOf(surface), effortOf(surface, "high"))
+				request := question(surface, "alpha/a-low", false, toolsOf(surface), effortOf(surface, "high"))
 				for i, steps := range [][]step{c.first, c.second} {
 					r.alpha.addSteps(steps...)
-					if e := r.askOn(surface, both); e.Attempts != len(steps) {
+					if e := r.askOn(surface, request); e.Attempts != len(steps) {
 						t.Errorf("request %d took %d attempts: %v", i, e.Attempts, e.rawErr)
 					} else {
 						e.wantAnswer(t, "alpha/a-low", "hi")
@@ -156,8 +156,8 @@ func TestWireIsLearned(t *testing.T) {
 				if paths != " "+c.paths {
 					t.Errorf("asked at%s, want %s", paths, c.paths)
 				}
-				if sent := calls[len(calls)-2]; sent.path == "/v1/chat/completions" && gjson.Get(sent.body, "reasoning_effort").Exists() {
-					t.Errorf("the effort was sent again: %s", sent.body)
+				if got := calls[len(calls)-2]; got.path == "/v1/chat/completions" && gjson.Get(got.body, "reasoning_effort").Exists() {
+					t.Errorf("the effort was sent again: %s", got.body)
 				}
 				if last := calls[len(calls)-1]; last.path != "/v1/chat/completions" || gjson.Get(last.body, "reasoning_effort").Str != "high" {
 					t.Errorf("without tools it was sent %s: %s", last.path, last.body)

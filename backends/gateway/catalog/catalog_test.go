@@ -234,9 +234,9 @@ func TestTierText(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var back Tier
-		if err := json.Unmarshal(text, &back); err != nil || back != tier {
-			t.Errorf("%s came back as %v, %v", text, back, err)
+		var decoded Tier
+		if err := json.Unmarshal(text, &decoded); err != nil || decoded != tier {
+			t.Errorf("%s came back as %v, %v", text, decoded, err)
 		}
 	}
 	if _, err := ParseTier("Low"); err == nil {

@@ -14,24 +14,24 @@ func TestDeployments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of, _ := c.Model("openai", "gpt-5.4-mini")
+	base, _ := c.Model("openai", "gpt-5.4-mini")
 	m, ok := c.Model("azure", "prod-mini")
-	if !ok || m.EntryID() != "azure/prod-mini" || !slices.Equal(m.Tiers, of.Tiers) || m.ContextWindow != of.ContextWindow || m.Price.Known || m.Family == of.Family {
-		t.Fatalf("the deployment is %+v of %+v", m, of)
+	if !ok || m.EntryID() != "azure/prod-mini" || !slices.Equal(m.Tiers, base.Tiers) || m.ContextWindow != base.ContextWindow || m.Price.Known || m.Family == base.Family {
+		t.Fatalf("the deployment is %+v of %+v", m, base)
 	}
-	if !slices.Contains(ids(c.Tier(of.Tiers[0])), "azure/prod-mini") {
+	if !slices.Contains(ids(c.Tier(base.Tiers[0])), "azure/prod-mini") {
 		t.Error("the deployment is not in the tier of its model")
 	}
 	if p, _ := c.Provider("azure"); p.ChatURL() != "https://contoso.openai.azure.com/openai/v1/chat/completions" {
 		t.Errorf("asked at %s", p.ChatURL())
 	}
 	priced, err := Embedded().With(Options{
-		Enable: []string{"azure"}, Overrides: map[string]Override{"azure": azure}, Prices: Prices{"azure/prod-mini": {Discount: 0, Price: of.Price}},
+		Enable: []string{"azure"}, Overrides: map[string]Override{"azure": azure}, Prices: Prices{"azure/prod-mini": {Discount: 0, Price: base.Price}},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, _ := priced.Model("azure", "prod-mini"); m.Price.Input != of.Price.Input {
+	if m, _ := priced.Model("azure", "prod-mini"); m.Price.Input != base.Price.Input {
 		t.Errorf("its own price is %+v", m.Price)
 	}
 	for _, c := range []struct{ name, entry, want string }{

@@ -45,17 +45,17 @@ var filled = map[string]Override{"alt": {Params: map[string]string{"account_id":
 func TestWithReplacesEarlierOptions(t *testing.T) {
 	t.Parallel()
 	c := parseSample(t)
-	without, err := c.With(Options{Disable: []string{"one"}, Overrides: map[string]Override{"two": {BaseURL: "http://localhost:1"}}})
+	changed, err := c.With(Options{Disable: []string{"one"}, Overrides: map[string]Override{"two": {BaseURL: "http://localhost:1"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := without.With(Options{})
+	restored, err := changed.With(Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, _ := again.Provider("two")
-	if !slices.Equal(codes(again), codes(c)) || two.BaseURL != "http://two.example" {
-		t.Errorf("providers %v, two at %s", codes(again), two.BaseURL)
+	two, _ := restored.Provider("two")
+	if !slices.Equal(codes(restored), codes(c)) || two.BaseURL != "http://two.example" {
+		t.Errorf("providers %v, two at %s", codes(restored), two.BaseURL)
 	}
 }
 
@@ -77,28 +77,28 @@ func TestOverride(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	one, _ := c.Provider("one")
-	if got := one.ChatURL(); got != "http://127.0.0.1:8080/v1/chat/completions" {
+	provider, _ := c.Provider("one")
+	if got := provider.ChatURL(); got != "http://127.0.0.1:8080/v1/chat/completions" {
 		t.Errorf("chat at %s", got)
 	}
-	if got := one.PrefillURL(); got != one.ChatURL() {
+	if got := provider.PrefillURL(); got != provider.ChatURL() {
 		t.Errorf("prefill goes around the proxy to %s", got)
 	}
-	if got, ok := one.WireURL(WireMessages); ok {
+	if got, ok := provider.WireURL(WireMessages); ok {
 		t.Errorf("messages go around the proxy to %s", got)
 	}
-	if got, _ := one.WireURL(WireResponses); got != "http://127.0.0.1:8080/v1/responses" {
+	if got, _ := provider.WireURL(WireResponses); got != "http://127.0.0.1:8080/v1/responses" {
 		t.Errorf("responses at %s", got)
 	}
-	if len(one.Headers) != 2 || one.Headers["X-Version"] != "2" || one.Headers["X-Team"] != "red" {
-		t.Errorf("headers %v", one.Headers)
+	if len(provider.Headers) != 2 || provider.Headers["X-Version"] != "2" || provider.Headers["X-Team"] != "red" {
+		t.Errorf("headers %v", provider.Headers)
 	}
 	want := Timeouts{
 		Connect: time.Second, FirstContent: PerTier{Low: 10 * time.Second, Medium: 3 * time.Second, High: 2 * time.Minute},
 		Answer: PerTier{Low: time.Minute, High: 7 * time.Minute}, Idle: 90 * time.Second,
 	}
-	if one.Timeouts != want {
-		t.Errorf("timeouts %+v", one.Timeouts)
+	if provider.Timeouts != want {
+		t.Errorf("timeouts %+v", provider.Timeouts)
 	}
 	if two, _ := c.Provider("two"); len(two.Headers) != 0 {
 		t.Errorf("headers %v", two.Headers)
@@ -120,8 +120,8 @@ func TestOverrideRemovesHeader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if one, _ := c.Provider("one"); len(one.Headers) != 0 {
-		t.Errorf("headers %v", one.Headers)
+	if provider, _ := c.Provider("one"); len(provider.Headers) != 0 {
+		t.Errorf("headers %v", provider.Headers)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestEmbeddedAlternates(t *testing.T) {
 func TestOperatorKeys(t *testing.T) {
 	t.Parallel()
 	environment := map[string]string{"ONE_API_KEY": " sk-environment\n", "TWO_API_KEY": "sk-nobody-reads-it"}
-	with := func(o Options) *Provider {
+	load := func(o Options) *Provider {
 		t.Helper()
 		c, err := parseSample(t).With(o)
 		if err != nil {
@@ -202,18 +202,18 @@ func TestOperatorKeys(t *testing.T) {
 		return p
 	}
 	read := func(name string) string { return environment[name] }
-	if p := with(Options{}); p.APIKey != "" || p.KeyID != "" {
+	if p := load(Options{}); p.APIKey != "" || p.KeyID != "" {
 		t.Errorf("by default %+v", p)
 	}
-	fromEnvironment := with(Options{Environment: read})
+	fromEnvironment := load(Options{Environment: read})
 	if fromEnvironment.APIKey != "sk-environment" {
 		t.Errorf("of the environment: %q", fromEnvironment.APIKey)
 	}
-	configured := with(Options{Environment: read, Overrides: map[string]Override{"one": {APIKey: "sk-configured"}}})
+	configured := load(Options{Environment: read, Overrides: map[string]Override{"one": {APIKey: "sk-configured"}}})
 	if configured.APIKey != "sk-configured" || configured.KeyID == fromEnvironment.KeyID || strings.Contains(configured.KeyID, "configured") {
 		t.Errorf("configured: %q %q", configured.APIKey, configured.KeyID)
 	}
-	if again := with(Options{Overrides: map[string]Override{"one": {APIKey: "sk-configured"}}}); again.KeyID != configured.KeyID {
+	if reloaded := load(Options{Overrides: map[string]Override{"one": {APIKey: "sk-configured"}}}); reloaded.KeyID != configured.KeyID {
 		t.Error("the same key has another name after a reload")
 	}
 	two, _ := func() (*Provider, bool) {

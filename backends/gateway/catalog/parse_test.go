@@ -45,14 +45,14 @@ func TestParseFillsDefaults(t *testing.T) {
 	if c.Updated != "2026-01-31" {
 		t.Errorf("updated %q", c.Updated)
 	}
-	one, _ := c.Provider("one")
-	if one.BaseURL != "https://one.example/v1" || one.Auth != AuthBearer ||
-		one.Shape.MaxTokensField != FieldMaxTokens || one.Shape.EffortField != EffortFlat {
-		t.Errorf("provider %+v", one)
+	provider, _ := c.Provider("one")
+	if provider.BaseURL != "https://one.example/v1" || provider.Auth != AuthBearer ||
+		provider.Shape.MaxTokensField != FieldMaxTokens || provider.Shape.EffortField != EffortFlat {
+		t.Errorf("provider %+v", provider)
 	}
 	want := Timeouts{Connect: 5 * time.Second, FirstContent: PerTier{Low: 10 * time.Second, High: 2 * time.Minute}, Answer: PerTier{High: 7 * time.Minute}, Idle: 90 * time.Second}
-	if one.Timeouts != want {
-		t.Errorf("timeouts %+v", one.Timeouts)
+	if provider.Timeouts != want {
+		t.Errorf("timeouts %+v", provider.Timeouts)
 	}
 	small, _ := c.Model("one", "small")
 	if small.Name != "small" || small.Family != "small" || !small.Accepts(ModalityText) || small.Accepts(ModalityImage) ||

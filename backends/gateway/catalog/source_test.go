@@ -33,8 +33,8 @@ func newLoggedSource(t *testing.T, text string, opts Options) (s *Source, path s
 func replace(t *testing.T, path, text string, version int) {
 	t.Helper()
 	write(t, path, text)
-	when := time.Unix(1_700_000_000+int64(version), 0)
-	if err := os.Chtimes(path, when, when); err != nil {
+	modTime := time.Unix(1_700_000_000+int64(version), 0)
+	if err := os.Chtimes(path, modTime, modTime); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -21,14 +21,14 @@ func TestSign(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &catalog.Provider{Auth: catalog.AuthAWS, SigningService: "iam", SigningRegion: "us-east-1"}
-	at := time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC)
+	now := time.Date(2015, 8, 30, 12, 36, 0, 0, time.UTC)
 	request := func() *http.Request {
 		return &http.Request{Method: http.MethodGet, URL: target, Host: target.Host, Header: http.Header{
 			"Content-Type": {"application/x-www-form-urlencoded; charset=utf-8"}, "Via": {"changed on the way"},
 		}}
 	}
 	closed := 0
-	tokens := NewTokens(func() time.Time { return at })
+	tokens := NewTokens(func() time.Time { return now })
 	open := func() io.ReadCloser { return &counted{strings.NewReader(""), &closed} }
 
 	r := request()

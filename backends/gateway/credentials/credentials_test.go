@@ -238,8 +238,8 @@ func FuzzKeys(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if again, err := catalog.CheckKey(stored); err != nil || again != stored {
-			t.Errorf("%q is stored as %q and then as %q: %v", key, stored, again, err)
+		if got, err := catalog.CheckKey(stored); err != nil || got != stored {
+			t.Errorf("%q is stored as %q and then as %q: %v", key, stored, got, err)
 		}
 		_, _ = parseApplication(stored)
 		_, _ = parseServiceAccount(stored)

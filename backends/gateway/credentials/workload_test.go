@@ -16,9 +16,9 @@ import (
 // user's key cannot obtain them.
 func TestWorkloadIdentity(t *testing.T) {
 	status := http.StatusOK
-	asked := 0
+	requests := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked++
+		requests++
 		if r.Header.Get("Metadata-Flavor") != "Google" || r.URL.Path != "/computeMetadata/v1/instance/service-accounts/default/token" ||
 			r.URL.Query().Get("scopes") != "the-scope" {
 			t.Errorf("asked %s with %v", r.URL, r.Header)
@@ -39,8 +39,8 @@ func TestWorkloadIdentity(t *testing.T) {
 			t.Fatalf("%v, %v", err, header)
 		}
 	}
-	if asked != 1 {
-		t.Errorf("the metadata server was asked %d times", asked)
+	if requests != 1 {
+		t.Errorf("the metadata server was asked %d times", requests)
 	}
 	if !tokens.Forget(p, catalog.WorkloadIdentity, http.StatusUnauthorized) || tokens.Forget(p, catalog.WorkloadIdentity, http.StatusForbidden) {
 		t.Error("its token cannot be renewed")

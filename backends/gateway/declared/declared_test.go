@@ -139,10 +139,10 @@ users:
         parallel_requests: 2
 `
 
-func equal(t *testing.T, what string, got, want []string) {
+func equal(t *testing.T, name string, got, want []string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
-		t.Errorf("%s:\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("%s:\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -209,13 +209,13 @@ func TestPrune(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		const less = `
+		const partial = `
 teams:
   - name: Research
     members: [{user: ada, default: true}, {user: bob, role: admin}]
 users: [{id: eve, suspended: false}]
 `
-		equal(t, "without prune", apply(t, s, less, Options{}), []string{
+		equal(t, "without prune", apply(t, s, partial, Options{}), []string{
 			"~ team Research: member ada: role admin -> member, default team", "~ team Research: member bob: role member -> admin", "~ user eve: no longer suspended",
 		})
 		want := []string{
@@ -223,9 +223,9 @@ users: [{id: eve, suspended: false}]
 			"- team Sales", "- organisation: limits: usd_per_month 5000.5 -> none, rate_limit_per_minute 1000 -> none",
 			"- user eve: limits: usd_per_day 0.000001 -> none, tokens_per_minute 9000 -> none, parallel_requests 2 -> none",
 		}
-		equal(t, "a dry run", apply(t, s, less, Options{Prune: true, DryRun: true}), want)
-		equal(t, "with prune", apply(t, s, less, Options{Prune: true}), want)
-		equal(t, "again", apply(t, s, less, Options{Prune: true}), nil)
+		equal(t, "a dry run", apply(t, s, partial, Options{Prune: true, DryRun: true}), want)
+		equal(t, "with prune", apply(t, s, partial, Options{Prune: true}), want)
+		equal(t, "again", apply(t, s, partial, Options{Prune: true}), nil)
 		if got, want := export(t, s), "teams:\n    - name: Research\n      members:\n        - user: ada\n          default: true\n        - user: bob\n          role: admin\n          default: true\nusers: []\n"; got != want {
 			t.Errorf("the export is\n%s\nwant\n%s", got, want)
 		}
@@ -342,9 +342,9 @@ func TestLimitFields(t *testing.T) {
 	t.Parallel()
 	var want []string
 	got := make([]string, 0, len(limitFields))
-	var walk func(of reflect.Type)
-	walk = func(of reflect.Type) {
-		for field := range of.Fields() {
+	var walk func(typ reflect.Type)
+	walk = func(typ reflect.Type) {
+		for field := range typ.Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 			if field.Type.Kind() == reflect.Struct {
 				walk(field.Type)

@@ -6,7 +6,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// FuzzRead reads any text without a panic. A file that it accepts can be written and read again.
+// FuzzRead checks that any text is read without a panic, and that a file which Read accepts can be written and read
+// again.
 func FuzzRead(f *testing.F) {
 	for _, text := range []string{
 		whole, keys, exported, "prices: {openai/*: {discount: 15}, a/b: {input: 1, output: 2, long: {above: 5, input: 1, output: 2}}}",
@@ -15,11 +16,11 @@ func FuzzRead(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		said, err := Read(text)
+		file, err := Read(text)
 		if err != nil {
 			return
 		}
-		written, err := yaml.Marshal(said)
+		written, err := yaml.Marshal(file)
 		if err != nil {
 			t.Fatal(err)
 		}

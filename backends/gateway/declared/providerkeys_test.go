@@ -228,7 +228,7 @@ func TestPruneMakesRoom(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		s := newService(t, db)
-		const most = 200
+		const maxKeys = 200
 		o := Options{
 			Catalog: catalog.Embedded(), Prune: true,
 			Resolve: func(string) (string, error) { return "sk-company-0123456789", nil },
@@ -236,16 +236,16 @@ func TestPruneMakesRoom(t *testing.T) {
 		file := func(label string) string {
 			var text strings.Builder
 			text.WriteString("organisation:\n  provider_keys:\n")
-			for i := range most {
+			for i := range maxKeys {
 				fmt.Fprintf(&text, "    - {provider: openai, label: %s %d, key: '{env.KEY}'}\n", label, i)
 			}
 			return text.String()
 		}
-		if got := apply(t, s, file("old"), o); len(got) != most {
-			t.Fatalf("the old keys made %d changes, want %d", len(got), most)
+		if got := apply(t, s, file("old"), o); len(got) != maxKeys {
+			t.Fatalf("the old keys made %d changes, want %d", len(got), maxKeys)
 		}
-		if got := apply(t, s, file("new"), o); len(got) != 2*most {
-			t.Errorf("the new keys made %d changes, want %d", len(got), 2*most)
+		if got := apply(t, s, file("new"), o); len(got) != 2*maxKeys {
+			t.Errorf("the new keys made %d changes, want %d", len(got), 2*maxKeys)
 		}
 	})
 }

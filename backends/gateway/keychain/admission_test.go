@@ -13,13 +13,13 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/counters"
 )
 
-// wantTooMany checks that a request is refused with 429, and that the message contains whose.
-func wantTooMany(t *testing.T, err error, whose string) {
+// wantTooMany checks that a request is refused with 429, and that the message begins with prefix.
+func wantTooMany(t *testing.T, err error, prefix string) {
 	t.Helper()
 	refusal, ok := apierror.From(err)
 	if !ok || refusal.Status != http.StatusTooManyRequests || refusal.Code != "rate_limit_exceeded" || refusal.RetryAfter < time.Second ||
-		!strings.HasPrefix(refusal.Message, whose) {
-		t.Errorf("error %v, want a refusal of %s", err, whose)
+		!strings.HasPrefix(refusal.Message, prefix) {
+		t.Errorf("error %v, want a refusal of %s", err, prefix)
 	}
 }
 
@@ -41,10 +41,10 @@ func TestParallelRequests(t *testing.T) {
 		}
 		return a
 	}
-	refuse := func(id *Identity, whose string) {
+	refuse := func(id *Identity, prefix string) {
 		t.Helper()
 		_, err := n.Admit(t.Context(), count, id)
-		wantTooMany(t, err, whose)
+		wantTooMany(t, err, prefix)
 	}
 	first, second := admit(alice), admit(alice)
 	refuse(alice, "the gateway key has 2 requests")
@@ -108,7 +108,7 @@ func TestParallelRequestsAtOnce(t *testing.T) {
 	count := counters.NewMemory(nil) // shared by all nodes
 	limit := int64(7)
 	id := &Identity{UserID: "alice", KeyID: "a", Limits: Limits{Rates: Rates{ParallelRequests: &limit}}}
-	var most, now, refused atomic.Int64
+	var peak, now, refused atomic.Int64
 	var all sync.WaitGroup
 	for i := range 200 {
 		all.Go(func() {
@@ -118,8 +118,8 @@ func TestParallelRequestsAtOnce(t *testing.T) {
 				refused.Add(1)
 				return
 			}
-			here := now.Add(1)
-			for old := most.Load(); here > old && !most.CompareAndSwap(old, here); old = most.Load() {
+			current := now.Add(1)
+			for old := peak.Load(); current > old && !peak.CompareAndSwap(old, current); old = peak.Load() {
 				continue
 			}
 			now.Add(-1)
@@ -129,8 +129,8 @@ func TestParallelRequestsAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if most.Load() > limit || refused.Load() == 200 {
-		t.Errorf("%d at once, %d refused", most.Load(), refused.Load())
+	if peak.Load() > limit || refused.Load() == 200 {
+		t.Errorf("%d at once, %d refused", peak.Load(), refused.Load())
 	}
 	for range limit {
 		if _, err := nodes[0].Admit(t.Context(), count, id); err != nil {

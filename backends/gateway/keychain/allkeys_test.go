@@ -25,11 +25,11 @@ func TestAllKeys(t *testing.T) {
 			return key.ID
 		}
 		add("alice", "ci 100%")
-		gone := add("b_b", "old")
+		revokedID := add("b_b", "old")
 		if _, err := n.CreateTeamKey(t.Context(), red.ID, KeyOptions{Label: "service"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := n.RevokeKey(t.Context(), "b_b", gone); err != nil {
+		if err := n.RevokeKey(t.Context(), "b_b", revokedID); err != nil {
 			t.Fatal(err)
 		}
 		for _, c := range []struct {

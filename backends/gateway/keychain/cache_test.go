@@ -153,13 +153,13 @@ func TestCacheCapacity(t *testing.T) {
 func TestChangeOnAnotherNode(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p cluster) {
-		here, there := p.start(t), p.start(t)
-		key := here.user(t, "alice")
+		local, remote := p.start(t), p.start(t)
+		key := local.user(t, "alice")
 		if p.Dialect == store.Postgres {
-			there.waitForListener(t)
-			there.ttl = time.Hour // it sees only changes of which it is notified
+			remote.waitForListener(t)
+			remote.ttl = time.Hour // it sees only changes of which it is notified
 		}
-		for _, n := range []*node{here, there} {
+		for _, n := range []*node{local, remote} {
 			if _, err := n.Authenticate(t.Context(), key.Key); err != nil {
 				t.Fatal(err)
 			}
@@ -168,22 +168,22 @@ func TestChangeOnAnotherNode(t *testing.T) {
 			n.accounts.Wait()
 		}
 		began := time.Now()
-		if err := here.RevokeKey(t.Context(), "alice", key.ID); err != nil {
+		if err := local.RevokeKey(t.Context(), "alice", key.ID); err != nil {
 			t.Fatal(err)
 		}
-		here.providerKey(t, "alice", "alpha", secret)
-		wantUnknownKey(t, here, key.Key)
-		if len(here.account(t, "alice").keys) != 1 {
+		local.providerKey(t, "alice", "alpha", secret)
+		wantUnknownKey(t, local, key.Key)
+		if len(local.account(t, "alice").keys) != 1 {
 			t.Error("a change is not seen at once where it was made")
 		}
 		if p.Dialect == store.SQLite {
-			if _, err := there.Authenticate(t.Context(), key.Key); err != nil && time.Since(began) < CacheTTL {
+			if _, err := remote.Authenticate(t.Context(), key.Key); err != nil && time.Since(began) < CacheTTL {
 				t.Errorf("the other node does not use its cache: %v", err)
 			}
 		}
 		schematest.Eventually(t, "the other node sees both", func() bool {
-			_, err := there.Authenticate(t.Context(), key.Key)
-			return err != nil && len(there.account(t, "alice").keys) == 1
+			_, err := remote.Authenticate(t.Context(), key.Key)
+			return err != nil && len(remote.account(t, "alice").keys) == 1
 		})
 	})
 }
@@ -192,15 +192,15 @@ func TestChangeOnAnotherNode(t *testing.T) {
 func TestFirstKeyOnAnotherNode(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p cluster) {
-		here, there := p.start(t), p.start(t)
-		there.ttl = time.Hour // the node is not notified
-		here.user(t, "alice")
-		if a := there.account(t, "alice"); len(a.keys) != 0 {
+		local, remote := p.start(t), p.start(t)
+		remote.ttl = time.Hour // the node is not notified
+		local.user(t, "alice")
+		if a := remote.account(t, "alice"); len(a.keys) != 0 {
 			t.Fatalf("%d keys", len(a.keys))
 		}
-		there.accounts.Wait()
-		here.providerKey(t, "alice", "alpha", secret)
-		if a := there.account(t, "alice"); len(a.keys) != 1 {
+		remote.accounts.Wait()
+		local.providerKey(t, "alice", "alpha", secret)
+		if a := remote.account(t, "alice"); len(a.keys) != 1 {
 			t.Errorf("%d keys, want the new one", len(a.keys))
 		}
 	})
@@ -244,64 +244,67 @@ func TestDatabaseNotOpen(t *testing.T) {
 func TestNotices(t *testing.T) {
 	t.Parallel()
 	p := cluster{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(t).DSN()}}
-	here, there := p.start(t), p.start(t)
-	first := here.user(t, "alice")
+	local, remote := p.start(t), p.start(t)
+	first := local.user(t, "alice")
 	cat := testCatalog(t)
-	there.waitForListener(t)
-	there.ttl = time.Hour // it sees only changes of which it is notified
+	remote.waitForListener(t)
+	remote.ttl = time.Hour // it sees only changes of which it is notified
 	limit := int64(7)
-	var made *NewKey
+	var key *NewKey
 	var pk *ProviderKey
 	model := CustomModel{Entry: "own/a", BaseURL: "http://model.test/v1", Model: "a", Tier: catalog.Low}
-	off := false
+	enabled := false
 	for _, change := range []struct {
 		what string
 		make func() error
 		seen func() bool
 	}{
 		{"a key's options", func() error {
-			_, err := here.UpdateKey(t.Context(), "alice", first.ID, KeyChange{Limits: func(l *Limits) { l.RateLimitPerMinute = &limit }})
+			_, err := local.UpdateKey(t.Context(), "alice", first.ID, KeyChange{Limits: func(l *Limits) { l.RateLimitPerMinute = &limit }})
 			return err
 		}, func() bool {
-			id, err := there.Authenticate(t.Context(), first.Key)
+			id, err := remote.Authenticate(t.Context(), first.Key)
 			return err == nil && id.RateLimitPerMinute != nil
 		}},
 		{"a key that was replaced", func() (err error) {
-			made, err = here.RegenerateKey(t.Context(), "alice")
+			key, err = local.RegenerateKey(t.Context(), "alice")
 			return err
-		}, func() bool { _, err := there.Authenticate(t.Context(), first.Key); return err != nil }},
-		{"a key that was revoked", func() error { return here.RevokeKey(t.Context(), "alice", made.ID) }, func() bool {
-			if made == nil {
+		}, func() bool { _, err := remote.Authenticate(t.Context(), first.Key); return err != nil }},
+		{"a key that was revoked", func() error { return local.RevokeKey(t.Context(), "alice", key.ID) }, func() bool {
+			if key == nil {
 				return false
 			}
-			_, err := there.Authenticate(t.Context(), made.Key)
+			_, err := remote.Authenticate(t.Context(), key.Key)
 			return err != nil
 		}},
-		{"a provider key", func() error { pk = here.providerKey(t, "alice", "alpha", secret); return nil }, func() bool {
-			return len(there.account(t, "alice").keys) == 1
+		{"a provider key", func() error { pk = local.providerKey(t, "alice", "alpha", secret); return nil }, func() bool {
+			return len(remote.account(t, "alice").keys) == 1
 		}},
-		{"a provider key that was removed", func() error { return here.DeleteProviderKey(t.Context(), "alice", pk.ID) }, func() bool {
-			return len(there.account(t, "alice").keys) == 0
+		{"a provider key that was removed", func() error { return local.DeleteProviderKey(t.Context(), "alice", pk.ID) }, func() bool {
+			return len(remote.account(t, "alice").keys) == 0
 		}},
-		{"a model", func() error { _, err := here.AddModel(t.Context(), "alice", model); return err }, func() bool {
-			return len(there.account(t, "alice").models) == 1
+		{"a model", func() error { _, err := local.AddModel(t.Context(), "alice", model); return err }, func() bool {
+			return len(remote.account(t, "alice").models) == 1
 		}},
 		{"a model that was switched off", func() error {
-			_, err := here.ChangeModel(t.Context(), cat, "alice", "own/a", ModelChange{Enabled: &off})
+			_, err := local.ChangeModel(t.Context(), cat, "alice", "own/a", ModelChange{Enabled: &enabled})
 			return err
-		}, func() bool { models := there.account(t, "alice").models; return len(models) == 1 && !models[0].Enabled }},
-		{"a model that was removed", func() error { return here.RemoveModel(t.Context(), "alice", "own/a") }, func() bool {
-			return len(there.account(t, "alice").models) == 0
+		}, func() bool {
+			models := remote.account(t, "alice").models
+			return len(models) == 1 && !models[0].Enabled
+		}},
+		{"a model that was removed", func() error { return local.RemoveModel(t.Context(), "alice", "own/a") }, func() bool {
+			return len(remote.account(t, "alice").models) == 0
 		}},
 		{"preferences", func() error {
-			return here.SetPreferences(t.Context(), cat, "alice", Preferences{PreferredProviders: []string{"beta"}})
-		}, func() bool { return len(there.account(t, "alice").preferences.PreferredProviders) == 1 }},
+			return local.SetPreferences(t.Context(), cat, "alice", Preferences{PreferredProviders: []string{"beta"}})
+		}, func() bool { return len(remote.account(t, "alice").preferences.PreferredProviders) == 1 }},
 	} {
 		if change.seen() { // this call also fills the caches
 			t.Fatalf("%s is there already", change.what)
 		}
-		there.keys.Wait()
-		there.accounts.Wait()
+		remote.keys.Wait()
+		remote.accounts.Wait()
 		if err := change.make(); err != nil {
 			t.Fatalf("%s: %v", change.what, err)
 		}
@@ -336,35 +339,35 @@ func BenchmarkRevocationElsewhere(b *testing.B) {
 	for _, mode := range []string{"heard", "by age"} {
 		b.Run(mode, func(b *testing.B) {
 			p := cluster{schematest.Place{Dialect: store.Postgres, Location: testenv.Postgres(b).DSN()}}
-			here, there := p.start(b), p.start(b)
-			here.user(b, "alice")
-			there.waitForListener(b)
+			local, remote := p.start(b), p.start(b)
+			local.user(b, "alice")
+			remote.waitForListener(b)
 			if mode == "by age" {
-				there.unsubscribe()
+				remote.unsubscribe()
 			}
 			took := make([]time.Duration, 0, b.N)
 			for range b.N {
-				key, err := here.CreateKey(b.Context(), "alice", KeyOptions{})
+				key, err := local.CreateKey(b.Context(), "alice", KeyOptions{})
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := there.Authenticate(b.Context(), key.Key); err != nil {
+				if _, err := remote.Authenticate(b.Context(), key.Key); err != nil {
 					b.Fatal(err)
 				}
-				there.keys.Wait()
-				if err := here.RevokeKey(b.Context(), "alice", key.ID); err != nil {
+				remote.keys.Wait()
+				if err := local.RevokeKey(b.Context(), "alice", key.ID); err != nil {
 					b.Fatal(err)
 				}
 				revoked := time.Now()
 				for err == nil {
-					_, err = there.Authenticate(b.Context(), key.Key)
+					_, err = remote.Authenticate(b.Context(), key.Key)
 					time.Sleep(100 * time.Microsecond)
 				}
 				took = append(took, time.Since(revoked))
 			}
 			slices.Sort(took)
-			for name, at := range map[string]int{"p50-ms": len(took) / 2, "p99-ms": len(took) * 99 / 100} {
-				b.ReportMetric(float64(took[at].Microseconds())/1000, name)
+			for name, index := range map[string]int{"p50-ms": len(took) / 2, "p99-ms": len(took) * 99 / 100} {
+				b.ReportMetric(float64(took[index].Microseconds())/1000, name)
 			}
 		})
 	}
@@ -451,14 +454,14 @@ func TestCancelOneOfJointReads(t *testing.T) {
 	t.Parallel()
 	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	key := n.user(t, "alice")
-	gone, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := n.Authenticate(gone, key.Key); err != nil && !errors.Is(err, context.Canceled) {
+	if _, err := n.Authenticate(ctx, key.Key); err != nil && !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	schematest.Eventually(t, "the read has kept what it found", func() bool {
-		_, kept := n.keys.Get(hashKey(key.Key))
-		return kept
+		_, ok := n.keys.Get(hashKey(key.Key))
+		return ok
 	})
 }
 

@@ -79,7 +79,7 @@ func TestDiscover(t *testing.T) {
 	onBoth(t, func(t *testing.T, p cluster) {
 		n, ctx := p.start(t), t.Context()
 		n.user(t, "alice")
-		one, two := newModelServer(t), newModelServer(t)
+		first, second := newModelServer(t), newModelServer(t)
 		discover := func(bases ...string) []string {
 			t.Helper()
 			found, err := n.Discover(ctx, "alice", "local", servers(bases...), http.DefaultTransport)
@@ -88,15 +88,15 @@ func TestDiscover(t *testing.T) {
 			}
 			return found
 		}
-		both := []string{one.base() + "/", two.base()}
-		equal(t, discover(both...), nil)
+		baseURLs := []string{first.base() + "/", second.base()}
+		equal(t, discover(baseURLs...), nil)
 
-		one.serveModels("b", "a", "shared")
-		two.serveModels("shared", "z")
-		equal(t, discover(both...), []string{one.base(), two.base()})
+		first.serveModels("b", "a", "shared")
+		second.serveModels("shared", "z")
+		equal(t, discover(baseURLs...), []string{first.base(), second.base()})
 		want := []string{
-			"local/b=" + one.base() + " b", "local/a=" + one.base() + " a",
-			"local/shared=" + one.base() + " shared", "local/z=" + two.base() + " z",
+			"local/b=" + first.base() + " b", "local/a=" + first.base() + " a",
+			"local/shared=" + first.base() + " shared", "local/z=" + second.base() + " z",
 		}
 		equal(t, n.ownModels(t), want)
 		if c := n.account(t, "alice").RoutingFor(testCatalog(t), "").Tier(catalog.Low); len(c) != 4 || c[0].Entry != "local/b" || c[0].Keys[0].Secret != "" {
@@ -108,7 +108,7 @@ func TestDiscover(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := n.dump(t)
-		discover(both...)
+		discover(baseURLs...)
 		if n.dump(t) != before {
 			t.Error("a second look changes the database")
 		}
@@ -122,16 +122,16 @@ func TestDiscover(t *testing.T) {
 		mine := []string{"local/mine=http://elsewhere/v1 m", "other/mine=http://elsewhere/v1 m"}
 
 		// The first server fails: its models are removed, and the model on both servers moves to the second.
-		one.respond(500, "")
-		equal(t, discover(both...), []string{two.base()})
-		equal(t, n.ownModels(t), append(append([]string{want[3]}, mine...), "local/shared="+two.base()+" shared"))
-		two.Close()
-		equal(t, discover(both...), nil)
+		first.respond(500, "")
+		equal(t, discover(baseURLs...), []string{second.base()})
+		equal(t, n.ownModels(t), append(append([]string{want[3]}, mine...), "local/shared="+second.base()+" shared"))
+		second.Close()
+		equal(t, discover(baseURLs...), nil)
 		equal(t, n.ownModels(t), mine)
 
 		// An unknown user is an error only when there are models to add.
-		one.serveModels("a")
-		if _, err := n.Discover(ctx, "nobody", "local", servers(both...), http.DefaultTransport); err == nil {
+		first.serveModels("a")
+		if _, err := n.Discover(ctx, "nobody", "local", servers(baseURLs...), http.DefaultTransport); err == nil {
 			t.Error("an unknown user has models")
 		}
 	})
@@ -256,10 +256,10 @@ func TestSyncProviderKey(t *testing.T) {
 func TestDiscoverRemovesMissingModels(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p cluster) {
-		n, gone := p.start(t), newModelServer(t)
+		n, server := p.start(t), newModelServer(t)
 		n.user(t, "alice")
-		gone.serveModels("a", "b")
-		if _, err := n.Discover(t.Context(), "alice", "local", servers(gone.base()), http.DefaultTransport); err != nil {
+		server.serveModels("a", "b")
+		if _, err := n.Discover(t.Context(), "alice", "local", servers(server.base()), http.DefaultTransport); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := n.AddModel(t.Context(), "alice", CustomModel{Entry: "local/mine", BaseURL: "http://mine.test/v1", Model: "m", Tier: catalog.Low}); err != nil {

@@ -99,30 +99,30 @@ func TestKeyLifecycle(t *testing.T) {
 	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		primary := n.user(t, "alice")
-		made, err := n.CreateKey(t.Context(), "alice", KeyOptions{Label: "ci", Limits: Limits{RateLimitPerMinute: new(int64(60))}})
+		key, err := n.CreateKey(t.Context(), "alice", KeyOptions{Label: "ci", Limits: Limits{RateLimitPerMinute: new(int64(60))}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if made.IsPrimary || made.Label != "ci" || *made.RateLimitPerMinute != 60 || made.ID == primary.ID || made.Key == primary.Key {
-			t.Errorf("made %+v", made)
+		if key.IsPrimary || key.Label != "ci" || *key.RateLimitPerMinute != 60 || key.ID == primary.ID || key.Key == primary.Key {
+			t.Errorf("made %+v", key)
 		}
-		id, err := n.Authenticate(t.Context(), made.Key)
-		if err != nil || id.UserID != "alice" || id.KeyID != made.ID || id.Label != "ci" || *id.RateLimitPerMinute != 60 || id.EffortMode != EffortOverride {
+		id, err := n.Authenticate(t.Context(), key.Key)
+		if err != nil || id.UserID != "alice" || id.KeyID != key.ID || id.Label != "ci" || *id.RateLimitPerMinute != 60 || id.EffortMode != EffortOverride {
 			t.Errorf("identity %+v, error %v", id, err)
 		}
 
 		// The next request to this service sees a change.
-		changed, err := n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{Label: new("build"), EffortMode: new(EffortMax)})
+		changed, err := n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{Label: new("build"), EffortMode: new(EffortMax)})
 		if err != nil || changed.Label != "build" || *changed.RateLimitPerMinute != 60 || changed.EffortMode != EffortMax {
 			t.Errorf("changed %+v, error %v", changed, err)
 		}
-		if id, err = n.Authenticate(t.Context(), made.Key); err != nil || id.Label != "build" || id.EffortMode != EffortMax {
+		if id, err = n.Authenticate(t.Context(), key.Key); err != nil || id.Label != "build" || id.EffortMode != EffortMax {
 			t.Errorf("identity %+v, error %v", id, err)
 		}
-		if changed, err = n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{Limits: func(l *Limits) { l.RateLimitPerMinute = nil }}); err != nil || changed.RateLimitPerMinute != nil || changed.Label != "build" {
+		if changed, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{Limits: func(l *Limits) { l.RateLimitPerMinute = nil }}); err != nil || changed.RateLimitPerMinute != nil || changed.Label != "build" {
 			t.Errorf("unlimited %+v, error %v", changed, err)
 		}
-		if _, err = n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{Limits: func(l *Limits) { l.RateLimitPerMinute = new(int64(1)) }}); err != nil {
+		if _, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{Limits: func(l *Limits) { l.RateLimitPerMinute = new(int64(1)) }}); err != nil {
 			t.Error(err)
 		}
 
@@ -147,12 +147,12 @@ func TestKeyLifecycle(t *testing.T) {
 
 		// Revocation is final.
 		for range 2 {
-			if err := n.RevokeKey(t.Context(), "alice", made.ID); err != nil {
+			if err := n.RevokeKey(t.Context(), "alice", key.ID); err != nil {
 				t.Error(err)
 			}
 		}
-		wantUnknownKey(t, n, made.Key)
-		_, err = n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{Label: new("x")})
+		wantUnknownKey(t, n, key.Key)
+		_, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{Label: new("x")})
 		wantRefusal(t, err, http.StatusConflict, "revoked", "")
 
 		// If the user has no primary key, RegenerateKey creates one.
@@ -254,7 +254,7 @@ func TestOnlyHashIsStored(t *testing.T) {
 	onBoth(t, func(t *testing.T, p cluster) {
 		n := p.start(t)
 		first := n.user(t, "alice")
-		made, err := n.CreateKey(t.Context(), "alice", KeyOptions{})
+		second, err := n.CreateKey(t.Context(), "alice", KeyOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -263,7 +263,7 @@ func TestOnlyHashIsStored(t *testing.T) {
 			t.Fatal(err)
 		}
 		secrets := []string{
-			first.Key, made.Key, rotated.Key, "sk-provider-secret-0123456789-abcdefghij-klmno", "sk-custom-secret-0123456789-abcdefghij-klmno",
+			first.Key, second.Key, rotated.Key, "sk-provider-secret-0123456789-abcdefghij-klmno", "sk-custom-secret-0123456789-abcdefghij-klmno",
 		}
 		n.providerKey(t, "alice", "alpha", secrets[3])
 		if _, err := n.AddModel(t.Context(), "alice", CustomModel{Entry: "local/x", BaseURL: "http://h/v1", Model: "x", Tier: 1, APIKey: secrets[4]}); err != nil {
@@ -271,8 +271,8 @@ func TestOnlyHashIsStored(t *testing.T) {
 		}
 		dump := n.dump(t)
 		for _, s := range secrets {
-			for at := 0; at+9 <= len(s); at++ { // a mask shows fewer than nine characters in a row
-				if part := s[at : at+9]; strings.Contains(dump, part) {
+			for i := 0; i+9 <= len(s); i++ { // a mask shows fewer than nine characters in a row
+				if part := s[i : i+9]; strings.Contains(dump, part) {
 					t.Fatalf("%q of %q is in the database", part, s)
 				}
 			}
@@ -358,8 +358,8 @@ func TestLastUsed(t *testing.T) {
 			t.Fatal("the key is gone")
 			return nil
 		}
-		if at := used(key.ID); at != nil {
-			t.Errorf("used at %v before it was", at)
+		if lastUsed := used(key.ID); lastUsed != nil {
+			t.Errorf("used at %v before it was", lastUsed)
 		}
 		for _, minute := range []time.Duration{0, time.Minute, 3 * time.Minute} {
 			n.clock.Offset.Store(int64(minute))
@@ -368,17 +368,17 @@ func TestLastUsed(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if at := used(key.ID); at == nil || !at.Equal(start.Add(minute)) {
-				t.Errorf("used at %v, want %v", at, start.Add(minute))
+			if lastUsed := used(key.ID); lastUsed == nil || !lastUsed.Equal(start.Add(minute)) {
+				t.Errorf("used at %v, want %v", lastUsed, start.Add(minute))
 			}
 		}
 		// A node whose clock is behind does not set the time of last use back.
 		n.used.GiveBack(map[string]int64{key.ID: start.Unix() / 60})
-		if at := used(key.ID); !at.Equal(start.Add(3 * time.Minute)) {
-			t.Errorf("turned back to %v", at)
+		if lastUsed := used(key.ID); !lastUsed.Equal(start.Add(3 * time.Minute)) {
+			t.Errorf("turned back to %v", lastUsed)
 		}
-		if at := used(idle.ID); at != nil {
-			t.Errorf("the idle key was used at %v", at)
+		if lastUsed := used(idle.ID); lastUsed != nil {
+			t.Errorf("the idle key was used at %v", lastUsed)
 		}
 		if err := log.Close(t.Context()); err != nil {
 			t.Error(err)

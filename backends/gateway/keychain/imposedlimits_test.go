@@ -37,7 +37,7 @@ func TestUserCannotLiftImposedLimits(t *testing.T) {
 			USDPerDay: &usd, USDPerMonth: &usd, TokensPerDay: &tokens, TokensPerMonth: &tokens,
 		}}}
 	}
-	must := func(t *testing.T, key *NewKey, err error) string {
+	mustKey := func(t *testing.T, key *NewKey, err error) string {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -48,26 +48,26 @@ func TestUserCannotLiftImposedLimits(t *testing.T) {
 	tricks := map[string]func(t *testing.T, n *node, user string, key *NewKey) []string{
 		"null for all": func(t *testing.T, n *node, user string, key *NewKey) []string {
 			_, err := n.UpdateKey(t.Context(), user, key.ID, KeyChange{Limits: limitsTo(Limits{})})
-			return []string{must(t, key, err)}
+			return []string{mustKey(t, key, err)}
 		},
 		"wider ones": func(t *testing.T, n *node, user string, key *NewKey) []string {
 			_, err := n.UpdateKey(t.Context(), user, key.ID, KeyChange{Limits: limitsTo(wide().Limits)})
-			return []string{must(t, key, err)}
+			return []string{mustKey(t, key, err)}
 		},
 		"a second key": func(t *testing.T, n *node, user string, key *NewKey) []string {
 			second, err := n.CreateKey(t.Context(), user, KeyOptions{})
-			return []string{key.Key, must(t, second, err)}
+			return []string{key.Key, mustKey(t, second, err)}
 		},
 		"a second key with wide limits": func(t *testing.T, n *node, user string, _ *NewKey) []string {
 			second, err := n.CreateKey(t.Context(), user, wide())
-			return []string{must(t, second, err)}
+			return []string{mustKey(t, second, err)}
 		},
 		"revoke and make another": func(t *testing.T, n *node, user string, key *NewKey) []string {
 			if err := n.RevokeKey(t.Context(), user, key.ID); err != nil {
 				t.Fatal(err)
 			}
 			second, err := n.CreateKey(t.Context(), user, KeyOptions{})
-			return []string{must(t, second, err)}
+			return []string{mustKey(t, second, err)}
 		},
 		"replace the primary key twice": func(t *testing.T, n *node, user string, _ *NewKey) []string {
 			_, err := n.RegenerateKey(t.Context(), user)
@@ -75,14 +75,14 @@ func TestUserCannotLiftImposedLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			second, err := n.RegenerateKey(t.Context(), user)
-			return []string{must(t, second, err)}
+			return []string{mustKey(t, second, err)}
 		},
 		"revoke and replace": func(t *testing.T, n *node, user string, key *NewKey) []string {
 			if err := n.RevokeKey(t.Context(), user, key.ID); err != nil {
 				t.Fatal(err)
 			}
 			second, err := n.RegenerateKey(t.Context(), user)
-			return []string{must(t, second, err)}
+			return []string{mustKey(t, second, err)}
 		},
 		"a key of a key of a key": func(t *testing.T, n *node, user string, key *NewKey) []string {
 			for range 3 {
@@ -90,7 +90,7 @@ func TestUserCannotLiftImposedLimits(t *testing.T) {
 				if err == nil {
 					err = n.RevokeKey(t.Context(), user, key.ID)
 				}
-				must(t, next, err)
+				mustKey(t, next, err)
 				key = next
 			}
 			return []string{key.Key}
@@ -119,20 +119,20 @@ func TestUserCannotLiftImposedLimits(t *testing.T) {
 				t.Fatal(err)
 			}
 			second, err := n.CreateKey(t.Context(), user, KeyOptions{})
-			return []string{must(t, second, err)}
+			return []string{mustKey(t, second, err)}
 		},
 	}
 	onBoth(t, func(t *testing.T, p cluster) {
-		here, there := p.start(t), p.start(t)
-		usage := spending.NewLog(here.ledger, here.KeyUses(), zap.NewNop()).Start()
+		operatorNode, userNode := p.start(t), p.start(t)
+		usage := spending.NewLog(operatorNode.ledger, operatorNode.KeyUses(), zap.NewNop()).Start()
 		defer func() { _ = usage.Close(t.Context()) }()
-		impose := func(t *testing.T, on, user string, key *NewKey, change KeyChange) {
+		impose := func(t *testing.T, kind, user string, key *NewKey, change KeyChange) {
 			t.Helper()
-			holder := map[string]string{OnUser: user, OnOrganisation: Organisation}[on]
-			if on == OnTeam || on == OnTeamOwn {
-				team, err := here.AddTeam(t.Context(), key.ID)
+			holder := map[string]string{OnUser: user, OnOrganisation: Organisation}[kind]
+			if kind == OnTeam || kind == OnTeamOwn {
+				team, err := operatorNode.AddTeam(t.Context(), key.ID)
 				if err == nil {
-					err = here.SetMember(t.Context(), team.ID, user, Membership{})
+					err = operatorNode.SetMember(t.Context(), team.ID, user, Membership{})
 				}
 				if err != nil {
 					t.Fatal(err)
@@ -140,34 +140,34 @@ func TestUserCannotLiftImposedLimits(t *testing.T) {
 				holder = team.ID
 			}
 			var err error
-			if on == OnKey {
-				_, err = here.UpdateKey(t.Context(), user, key.ID, change)
+			if kind == OnKey {
+				_, err = operatorNode.UpdateKey(t.Context(), user, key.ID, change)
 			} else {
-				_, err = here.Impose(t.Context(), on, holder, change)
+				_, err = operatorNode.Impose(t.Context(), kind, holder, change)
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		for _, on := range limitHolders { // the organisation comes last, because its limits bind all users
+		for _, kind := range limitHolders { // the organisation comes last, because its limits bind all users
 			for name, trick := range tricks {
-				t.Run(on+"/"+name, func(t *testing.T) {
+				t.Run(kind+"/"+name, func(t *testing.T) {
 					user := strings.ReplaceAll(t.Name(), "/", " ")
 					user = user[len(user)-min(len(user), 190):]
-					key := here.user(t, user)
-					limits, change := tightLimits(here.now())
-					impose(t, on, user, key, change)
-					id, err := here.Authenticate(t.Context(), key.Key)
+					key := operatorNode.user(t, user)
+					limits, change := tightLimits(operatorNode.now())
+					impose(t, kind, user, key, change)
+					id, err := operatorNode.Authenticate(t.Context(), key.Key)
 					if err != nil {
 						t.Fatal(err)
 					}
-					usage.Add(spending.Record{At: here.now(), UserID: user, TeamID: id.TeamID, KeyID: key.ID, Provider: "alpha", Model: "large", InputTokens: 600, OutputTokens: 600, CostMicroUSD: 2_000_000, CostKnown: true})
+					usage.Add(spending.Record{At: operatorNode.now(), UserID: user, TeamID: id.TeamID, KeyID: key.ID, Provider: "alpha", Model: "large", InputTokens: 600, OutputTokens: 600, CostMicroUSD: 2_000_000, CostKnown: true})
 					if err := usage.Flush(t.Context()); err != nil {
 						t.Fatal(err)
 					}
-					for _, text := range trick(t, there, user, key) {
-						wantBound(t, there, text, on, &limits)
-						wantBound(t, here, text, on, &limits)
+					for _, text := range trick(t, userNode, user, key) {
+						wantBound(t, userNode, text, kind, &limits)
+						wantBound(t, operatorNode, text, kind, &limits)
 					}
 				})
 			}
@@ -176,9 +176,9 @@ func TestUserCannotLiftImposedLimits(t *testing.T) {
 }
 
 // imposedBy returns the limits that are imposed on a kind of holder, or nil if there are none.
-func imposedBy(id *Identity, on string) *Imposed {
+func imposedBy(id *Identity, kind string) *Imposed {
 	for i := range id.Imposed {
-		if l := &id.Imposed[i]; l.On == on && l.By == ByOperator || on == OnTeamOwn && l.By == ByTeam {
+		if l := &id.Imposed[i]; l.On == kind && l.By == ByOperator || kind == OnTeamOwn && l.By == ByTeam {
 			return l
 		}
 	}
@@ -186,7 +186,7 @@ func imposedBy(id *Identity, on string) *Imposed {
 }
 
 // wantBound checks that imposed limits bind a key, and that earlier spending counts against them.
-func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
+func wantBound(t *testing.T, n *node, key, kind string, limits *Limits) {
 	t.Helper()
 	var id *Identity
 	schematest.Eventually(t, "the node sees the limits", func() bool {
@@ -195,11 +195,11 @@ func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 			t.Fatal(err)
 		}
 		id = found
-		return imposedBy(id, on) != nil
+		return imposedBy(id, kind) != nil
 	})
-	got := imposedBy(id, on)
+	got := imposedBy(id, kind)
 	setter, allows := "the operator has set", "operator allows"
-	if on == OnTeamOwn {
+	if kind == OnTeamOwn {
 		setter, allows = "its administrators have set", "administrators of the team allow"
 	}
 	if !reflect.DeepEqual(&got.Limits, limits) {
@@ -211,8 +211,8 @@ func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 	if id.expires == 0 || id.expires > schema.Micros(*limits.ExpiresAt) {
 		t.Errorf("it ends at %d", id.expires)
 	}
-	for entry, whose := range map[string]string{"alpha/large": "", "beta/large": allows} {
-		if list := id.Forbids(&Candidate{Entry: entry}); (list == "") != (whose == "") || !strings.Contains(list, whose) {
+	for entry, want := range map[string]string{"alpha/large": "", "beta/large": allows} {
+		if list := id.Forbids(&Candidate{Entry: entry}); (list == "") != (want == "") || !strings.Contains(list, want) {
 			t.Errorf("%s: %q", entry, list)
 		}
 	}
@@ -222,11 +222,11 @@ func wantBound(t *testing.T, n *node, key, on string, limits *Limits) {
 	_, err := n.Admit(t.Context(), nil, id)
 	wantRefusal(t, err, http.StatusPaymentRequired, "insufficient_quota", "")
 	refusal, _ := apierror.From(err)
-	whose := map[string]string{
+	want := map[string]string{
 		OnKey: "the gateway key, together with the keys that share its limits, has spent", OnUser: "the user of the gateway key has spent",
 		OnTeam: "the team of the gateway key has spent", OnTeamOwn: "the team of the gateway key has spent", OnOrganisation: "the organisation has spent",
-	}[on]
-	if refusal != nil && (!strings.Contains(refusal.Message, whose) || !strings.Contains(refusal.Message, setter) ||
+	}[kind]
+	if refusal != nil && (!strings.Contains(refusal.Message, want) || !strings.Contains(refusal.Message, setter) ||
 		!strings.Contains(refusal.Message, "1000 tokens a month") || !strings.Contains(refusal.Message, "is renewed at 2026-04-01T00:00:00Z")) {
 		t.Errorf("the refusal says %q", refusal.Message)
 	}

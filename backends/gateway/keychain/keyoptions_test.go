@@ -34,29 +34,29 @@ func TestKeyOptions(t *testing.T) {
 		n := p.start(t)
 		first := n.user(t, "alice")
 		want := fullOptions()
-		made, err := n.CreateKey(t.Context(), "alice", want)
+		key, err := n.CreateKey(t.Context(), "alice", want)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := made.options(); !reflect.DeepEqual(got, want) || made.Status != StatusActive {
-			t.Errorf("made %s with %+v, want %+v", made.Status, got, want)
+		if got := key.options(); !reflect.DeepEqual(got, want) || key.Status != StatusActive {
+			t.Errorf("made %s with %+v, want %+v", key.Status, got, want)
 		}
 		keys, err := n.Keys(t.Context(), "alice")
-		if err != nil || len(keys) != 2 || !reflect.DeepEqual(keys[1], made.GatewayKey) {
-			t.Fatalf("read %+v, error %v\nwant %+v", keys, err, made.GatewayKey)
+		if err != nil || len(keys) != 2 || !reflect.DeepEqual(keys[1], key.GatewayKey) {
+			t.Fatalf("read %+v, error %v\nwant %+v", keys, err, key.GatewayKey)
 		}
-		id, err := n.Authenticate(t.Context(), made.Key)
+		id, err := n.Authenticate(t.Context(), key.Key)
 		if err != nil || !reflect.DeepEqual(id.Budgets, want.Budgets) || !reflect.DeepEqual(id.AllowedModels, want.AllowedModels) {
 			t.Errorf("identity %+v, error %v", id, err)
 		}
 
 		// Options that the change leaves out stay.
-		changed, err := n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{Label: new("build")})
+		changed, err := n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{Label: new("build")})
 		want.Label = "build"
 		if err != nil || !reflect.DeepEqual(changed.options(), want) {
 			t.Errorf("changed %+v, error %v", changed, err)
 		}
-		changed, err = n.UpdateKey(t.Context(), "alice", made.ID, KeyChange{
+		changed, err = n.UpdateKey(t.Context(), "alice", key.ID, KeyChange{
 			EffortMode: new(EffortOverride), Limits: limitsTo(Limits{Budgets: Budgets{TokensPerDay: new(int64(5))}}),
 		})
 		open := KeyOptions{Label: "build", Limits: Limits{Budgets: Budgets{TokensPerDay: new(int64(5))}}, EffortMode: EffortOverride}
@@ -196,10 +196,10 @@ func TestMicroUSD(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &got); err != nil || got != want {
 			t.Errorf("%s: %d, error %v, want %d", text, got, err, want)
 		}
-		again, err := json.Marshal(want)
-		var back spending.MicroUSD
-		if err != nil || json.Unmarshal(again, &back) != nil || back != want {
-			t.Errorf("%s: back and forth %s, %d, error %v", text, again, back, err)
+		encoded, err := json.Marshal(want)
+		var decoded spending.MicroUSD
+		if err != nil || json.Unmarshal(encoded, &decoded) != nil || decoded != want {
+			t.Errorf("%s: back and forth %s, %d, error %v", text, encoded, decoded, err)
 		}
 	}
 	for want, m := range map[string]spending.MicroUSD{"0.1": 100_000, "-0.000001": -1, "7": 7_000_000, "-9223372036854.775808": math.MinInt64} {

@@ -155,32 +155,32 @@ func TestCustomModels(t *testing.T) {
 	onBoth(t, func(t *testing.T, p cluster) {
 		n, ctx, cat := p.start(t), t.Context(), testCatalog(t)
 		n.user(t, "alice")
-		made, err := n.AddModel(ctx, "alice", CustomModel{
+		entry, err := n.AddModel(ctx, "alice", CustomModel{
 			Entry: "local/qwen", BaseURL: "http://127.0.0.1:8000/v1//", Model: "Qwen 3", Tier: catalog.Medium, APIKey: "sk-own", Priority: 4,
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := ModelEntry{
-			ID: made.ID, Entry: "local/qwen", Provider: "custom", Tier: catalog.Medium, Enabled: true, Priority: 4,
+			ID: entry.ID, Entry: "local/qwen", Provider: "custom", Tier: catalog.Medium, Enabled: true, Priority: 4,
 			IsCustom: true, ProviderConnected: true, BaseURL: "http://127.0.0.1:8000/v1", Model: "Qwen 3",
 		}
-		if *made != want {
-			t.Errorf("%+v, want %+v", *made, want)
+		if *entry != want {
+			t.Errorf("%+v, want %+v", *entry, want)
 		}
 		c := n.account(t, "alice").RoutingFor(cat, "").Tier(catalog.Medium)[0]
-		if !c.Custom || c.Provider.BaseURL != want.BaseURL || c.Model.ID != "Qwen 3" || len(c.Keys) != 1 || c.Keys[0] != ownKey(made.ID, "sk-own") ||
+		if !c.Custom || c.Provider.BaseURL != want.BaseURL || c.Model.ID != "Qwen 3" || len(c.Keys) != 1 || c.Keys[0] != ownKey(entry.ID, "sk-own") ||
 			!c.Model.Tools || !c.Model.Accepts(catalog.ModalityImage) {
 			t.Errorf("%+v", c)
 		}
 		_, err = n.AddModel(ctx, "alice", CustomModel{Entry: "local/qwen", BaseURL: "http://h", Model: "x", Tier: 1})
 		wantRefusal(t, err, 409, "already_exists", "")
-		if e, err := n.ChangeModel(ctx, cat, "alice", made.ID, ModelChange{Enabled: new(false), Priority: new(int64(-4))}); err != nil || e.Enabled || e.Priority != -4 || !e.IsCustom {
+		if e, err := n.ChangeModel(ctx, cat, "alice", entry.ID, ModelChange{Enabled: new(false), Priority: new(int64(-4))}); err != nil || e.Enabled || e.Priority != -4 || !e.IsCustom {
 			t.Errorf("%+v, error %v", e, err)
 		}
 
 		// If the key of a model cannot be decrypted, the model stays a candidate without a key.
-		if _, err := n.ChangeModel(ctx, cat, "alice", made.ID, ModelChange{Enabled: new(true)}); err != nil {
+		if _, err := n.ChangeModel(ctx, cat, "alice", entry.ID, ModelChange{Enabled: new(true)}); err != nil {
 			t.Fatal(err)
 		}
 		n.sql(t, "UPDATE gateway_models SET sealed = ?", "aes1.x")
@@ -191,8 +191,8 @@ func TestCustomModels(t *testing.T) {
 		if n.logs.FilterMessageSnippet("cannot be decrypted").Len() != 1 {
 			t.Error("it was not logged")
 		}
-		for _, name := range []string{made.ID, "local/qwen"} {
-			if err := n.RemoveModel(ctx, "alice", name); (err == nil) != (name == made.ID) {
+		for _, name := range []string{entry.ID, "local/qwen"} {
+			if err := n.RemoveModel(ctx, "alice", name); (err == nil) != (name == entry.ID) {
 				t.Errorf("removing %s: %v", name, err)
 			}
 		}
@@ -353,9 +353,9 @@ func TestModelAtForbiddenHost(t *testing.T) {
 	t.Parallel()
 	n, ctx := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t), t.Context()
 	n.user(t, "alice")
-	var asked []string
+	var hosts []string
 	n.CheckHost = func(_ context.Context, host string) error {
-		if asked = append(asked, host); host == "intern.test" || host == "fd00::1" {
+		if hosts = append(hosts, host); host == "intern.test" || host == "fd00::1" {
 			return errors.New("no")
 		}
 		return nil
@@ -363,7 +363,7 @@ func TestModelAtForbiddenHost(t *testing.T) {
 	for base, refused := range map[string]bool{
 		"http://intern.test:8000/v1": true, "https://intern.test": true, "http://[fd00::1]:8000/v1": true, "https://public.test/v1": false, "http://[2606:4700::1]/v1": false,
 	} {
-		asked = nil
+		hosts = nil
 		_, err := n.AddModel(ctx, "alice", CustomModel{Entry: "a/" + base, BaseURL: base, Model: "m", Tier: catalog.Low})
 		if refused {
 			wantRefusal(t, err, 400, "invalid_value", "base_url")
@@ -373,8 +373,8 @@ func TestModelAtForbiddenHost(t *testing.T) {
 		} else if err != nil {
 			t.Errorf("%s: %v", base, err)
 		}
-		if len(asked) != 1 || strings.ContainsAny(asked[0], "[]/") {
-			t.Errorf("%s: asked for %q", base, asked)
+		if len(hosts) != 1 || strings.ContainsAny(hosts[0], "[]/") {
+			t.Errorf("%s: asked for %q", base, hosts)
 		}
 	}
 	models, err := n.selectModels(ctx, "alice")

@@ -121,12 +121,12 @@ func TestLimitsOfProviderKey(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want := func(what, reason string) *KeyRefusal {
+		want := func(name, reason string) *KeyRefusal {
 			t.Helper()
 			serving := n.account(t, "alice").KeysFor(testCatalog(t), "")["alpha"][0]
 			refusal, err := n.AdmitKey(t.Context(), count, &serving, 1)
 			if err != nil || (refusal == nil) != (reason == "") || refusal != nil && refusal.Reason != reason {
-				t.Errorf("%s: %+v, error %v, want %q", what, refusal, err, reason)
+				t.Errorf("%s: %+v, error %v, want %q", name, refusal, err, reason)
 			}
 			return refusal
 		}

@@ -16,44 +16,44 @@ import (
 func TestSuspend(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p cluster) {
-		here, there := p.start(t), p.start(t)
-		key := here.user(t, "alice")
-		if _, err := there.Authenticate(t.Context(), key.Key); err != nil {
+		local, remote := p.start(t), p.start(t)
+		key := local.user(t, "alice")
+		if _, err := remote.Authenticate(t.Context(), key.Key); err != nil {
 			t.Fatal(err)
 		}
-		if err := here.SuspendUser(ActedBy(t.Context(), "root"), "alice"); err != nil {
+		if err := local.SuspendUser(ActedBy(t.Context(), "root"), "alice"); err != nil {
 			t.Fatal(err)
 		}
-		wantUnknownKey(t, here, key.Key)
+		wantUnknownKey(t, local, key.Key)
 		schematest.Eventually(t, "the other node sees the suspension", func() bool {
-			_, err := there.Authenticate(t.Context(), key.Key)
+			_, err := remote.Authenticate(t.Context(), key.Key)
 			return err != nil
 		})
-		wantRefusal(t, here.Active(t.Context(), "alice"), http.StatusForbidden, "user_suspended", "")
-		_, err := here.Keyless(t.Context(), "alice")
+		wantRefusal(t, local.Active(t.Context(), "alice"), http.StatusForbidden, "user_suspended", "")
+		_, err := local.Keyless(t.Context(), "alice")
 		wantRefusal(t, err, http.StatusForbidden, "user_suspended", "")
-		if made, err := here.CreateKey(t.Context(), "alice", KeyOptions{}); err != nil { // as an operator could
+		if newKey, err := local.CreateKey(t.Context(), "alice", KeyOptions{}); err != nil { // as an operator could
 			t.Error(err)
 		} else {
-			wantUnknownKey(t, here, made.Key)
+			wantUnknownKey(t, local, newKey.Key)
 		}
-		if user, err := here.User(t.Context(), "alice"); err != nil || user.SuspendedAt == nil {
+		if user, err := local.User(t.Context(), "alice"); err != nil || user.SuspendedAt == nil {
 			t.Errorf("%+v, error %v", user, err)
 		}
-		if err := here.ResumeUser(t.Context(), "alice"); err != nil {
+		if err := local.ResumeUser(t.Context(), "alice"); err != nil {
 			t.Fatal(err)
 		}
-		if err := here.Active(t.Context(), "alice"); err != nil {
+		if err := local.Active(t.Context(), "alice"); err != nil {
 			t.Error(err)
 		}
-		if _, err := here.Authenticate(t.Context(), key.Key); err != nil {
+		if _, err := local.Authenticate(t.Context(), key.Key); err != nil {
 			t.Error(err)
 		}
-		if err := here.Active(t.Context(), "nobody"); err != nil {
+		if err := local.Active(t.Context(), "nobody"); err != nil {
 			t.Error(err)
 		}
-		wantRefusal(t, here.SuspendUser(t.Context(), "nobody"), http.StatusNotFound, "not_found", "")
-		wantAudit(t, here, "root user.suspended alice", "command user.resumed alice")
+		wantRefusal(t, local.SuspendUser(t.Context(), "nobody"), http.StatusNotFound, "not_found", "")
+		wantAudit(t, local, "root user.suspended alice", "command user.resumed alice")
 	})
 }
 
@@ -115,9 +115,9 @@ func TestRemoveUser(t *testing.T) {
 		if report, err := n.ledger.Usage(t.Context(), "alice", spending.UsageQuery{}); err != nil || report.Totals.Requests != 1 {
 			t.Errorf("the usage is %+v, error %v", report, err)
 		}
-		again := n.user(t, "alice")
-		if len(again.Imposed) != 0 || again.TeamID != "" {
-			t.Errorf("%+v", again)
+		newKey := n.user(t, "alice")
+		if len(newKey.Imposed) != 0 || newKey.TeamID != "" {
+			t.Errorf("%+v", newKey)
 		}
 		if keys, err := n.ProviderKeys(t.Context(), "alice"); err != nil || len(keys) != 0 {
 			t.Errorf("%+v, error %v", keys, err)

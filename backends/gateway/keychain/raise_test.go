@@ -28,50 +28,50 @@ func TestRaise(t *testing.T) {
 			}
 			return id
 		}
-		for on, holder := range map[string]string{OnUser: "alice", OnTeam: team.ID, OnOrganisation: Organisation} {
-			until := n.now().Add(time.Hour)
-			raise := &Raise{Until: until, Limits: Limits{Budgets: Budgets{TokensPerMonth: new(int64(100))}}}
-			wantRefusal(t, n.SetRaise(t.Context(), on, holder, raise, nil), http.StatusConflict, "no_limits", "")
+		for kind, holder := range map[string]string{OnUser: "alice", OnTeam: team.ID, OnOrganisation: Organisation} {
+			end := n.now().Add(time.Hour)
+			raise := &Raise{Until: end, Limits: Limits{Budgets: Budgets{TokensPerMonth: new(int64(100))}}}
+			wantRefusal(t, n.SetRaise(t.Context(), kind, holder, raise, nil), http.StatusConflict, "no_limits", "")
 			tight := Limits{Budgets: Budgets{TokensPerMonth: new(int64(10))}, RateLimitPerMinute: new(int64(7))}
-			if _, err := n.SetLimits(t.Context(), on, holder, tight, nil); err != nil {
+			if _, err := n.SetLimits(t.Context(), kind, holder, tight, nil); err != nil {
 				t.Fatal(err)
 			}
 			record := spend(authenticated(), n.now(), 10, 0)
 			record.TeamID = team.ID
 			log.Add(record)
 			wantSpent(t, n, authenticated(), "tokens_per_month", nextMonth)
-			if err := n.SetRaise(t.Context(), on, holder, raise, nil); err != nil {
+			if err := n.SetRaise(t.Context(), kind, holder, raise, nil); err != nil {
 				t.Fatal(err)
 			}
 			id := authenticated()
 			wantAdmitted(t, n, id)
-			if i := operatorLimits(id.Imposed, on); i == nil || i.RaisedUntil == nil || !i.RaisedUntil.Equal(until) || *i.RateLimitPerMinute != 7 || *i.Budgets.TokensPerMonth != 100 {
+			if i := operatorLimits(id.Imposed, kind); i == nil || i.RaisedUntil == nil || !i.RaisedUntil.Equal(end) || *i.RateLimitPerMinute != 7 || *i.Budgets.TokensPerMonth != 100 {
 				t.Errorf("%+v", i)
 			}
-			if limits, err := n.ImposedLimits(t.Context(), on, holder); err != nil || *limits.Budgets.TokensPerMonth != 10 {
+			if limits, err := n.ImposedLimits(t.Context(), kind, holder); err != nil || *limits.Budgets.TokensPerMonth != 10 {
 				t.Errorf("beneath the raise there are %+v, error %v", limits, err)
 			}
-			if got, err := n.RaiseOf(t.Context(), on, holder); err != nil || got == nil || !got.Until.Equal(until) {
+			if got, err := n.RaiseOf(t.Context(), kind, holder); err != nil || got == nil || !got.Until.Equal(end) {
 				t.Errorf("%+v, error %v", got, err)
 			}
 			n.clock.Offset.Add(int64(time.Hour + CacheTTL))
 			n.forgetAll()
 			wantSpent(t, n, authenticated(), "tokens_per_month", nextMonth)
-			if got, err := n.RaiseOf(t.Context(), on, holder); err != nil || got != nil {
+			if got, err := n.RaiseOf(t.Context(), kind, holder); err != nil || got != nil {
 				t.Errorf("%+v, error %v", got, err)
 			}
 
 			// A raise that is removed ends at once.
 			raise.Until = n.now().Add(time.Hour)
-			if err := n.SetRaise(t.Context(), on, holder, raise, nil); err != nil {
+			if err := n.SetRaise(t.Context(), kind, holder, raise, nil); err != nil {
 				t.Fatal(err)
 			}
 			wantAdmitted(t, n, authenticated())
-			if err := n.SetRaise(t.Context(), on, holder, nil, nil); err != nil {
+			if err := n.SetRaise(t.Context(), kind, holder, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 			wantSpent(t, n, authenticated(), "tokens_per_month", nextMonth)
-			if _, err := n.SetLimits(t.Context(), on, holder, Limits{}, nil); err != nil {
+			if _, err := n.SetLimits(t.Context(), kind, holder, Limits{}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

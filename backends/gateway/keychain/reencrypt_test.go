@@ -107,22 +107,22 @@ func TestReencrypt(t *testing.T) {
 		})
 
 		ctx, kill := context.WithCancel(t.Context())
-		var told []string
+		var progress []string
 		result, err := n.Reencrypt(ctx, func(r sealed.Result) {
-			told = append(told, fmt.Sprint(r.Checked, "/", r.Total))
+			progress = append(progress, fmt.Sprint(r.Checked, "/", r.Total))
 			kill()
 		})
 		if !errors.Is(err, context.Canceled) || result.Resealed != sealed.Batch {
 			t.Errorf("killed: %+v, error %v", result, err)
 		}
-		equal(t, told, []string{"100/210"})
+		equal(t, progress, []string{"100/210"})
 
-		told = nil
-		result, err = n.Reencrypt(t.Context(), func(r sealed.Result) { told = append(told, fmt.Sprint(r.Checked, "/", r.Total)) })
+		progress = nil
+		result, err = n.Reencrypt(t.Context(), func(r sealed.Result) { progress = append(progress, fmt.Sprint(r.Checked, "/", r.Total)) })
 		if want := (sealed.Result{Checked: keys + 60, Total: keys + 60, Resealed: keys + 60 - sealed.Batch}); err != nil || result != want {
 			t.Errorf("second run: %+v, error %v, want %+v", result, err, want)
 		}
-		equal(t, told, []string{"100/210", "150/210", "210/210"})
+		equal(t, progress, []string{"100/210", "150/210", "210/210"})
 		texts := n.sealedTexts(t)
 		for id, text := range texts {
 			if !after.Current(text) {

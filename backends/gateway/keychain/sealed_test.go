@@ -15,15 +15,15 @@ func TestSealedSample(t *testing.T) {
 	onBoth(t, func(t *testing.T, p cluster) {
 		const sampledTexts = 20
 		n := p.start(t)
-		check := func(when string, want int) {
+		check := func(name string, want int) {
 			t.Helper()
 			texts, err := Sealed.Sample(t.Context(), n.db)
 			if err != nil || len(texts) != want {
-				t.Errorf("%s: %d texts, error %v, want %d", when, len(texts), err, want)
+				t.Errorf("%s: %d texts, error %v, want %d", name, len(texts), err, want)
 			}
 			for _, text := range texts {
 				if _, err := n.ring.Open(t.Context(), text.Sealed, []byte(text.Associated)); err != nil {
-					t.Errorf("%s: %+v: %v", when, text, err)
+					t.Errorf("%s: %+v: %v", name, text, err)
 				}
 			}
 		}
@@ -55,7 +55,7 @@ func TestKeyringUnavailable(t *testing.T) {
 	t.Parallel()
 	n := cluster{schematest.Place{Location: t.TempDir() + "/test.db"}}.start(t)
 	n.user(t, "alice")
-	kept := n.providerKey(t, "alice", "alpha", secret)
+	key := n.providerKey(t, "alice", "alpha", secret)
 	n.user(t, "bob")
 	if _, err := n.AddModel(t.Context(), "bob", CustomModel{Entry: "local/shut", BaseURL: "http://h/v1", Model: "x", Tier: 1, APIKey: "sk-model"}); err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestKeyringUnavailable(t *testing.T) {
 	if err := n.SyncProviderKey(t.Context(), "alice", "alpha", "", "sk-other"); err == nil {
 		t.Error("a key is stored")
 	}
-	if keys, err := n.ProviderKeys(t.Context(), "alice"); err != nil || len(keys) != 1 || keys[0].ID != kept.ID {
+	if keys, err := n.ProviderKeys(t.Context(), "alice"); err != nil || len(keys) != 1 || keys[0].ID != key.ID {
 		t.Errorf("%+v %v", keys, err)
 	}
 	for _, line := range n.logs.All() {

@@ -9,9 +9,9 @@ import (
 )
 
 // signIn calls SignIn and returns only the key and the error.
-func (n *node) signIn(t *testing.T, who Arrival, policy NewUsers) (*NewKey, error) {
+func (n *node) signIn(t *testing.T, arrival Arrival, policy NewUsers) (*NewKey, error) {
 	t.Helper()
-	_, key, created, err := n.SignIn(t.Context(), who, policy)
+	_, key, created, err := n.SignIn(t.Context(), arrival, policy)
 	if created != (key != nil) {
 		t.Errorf("created is %t, and the key %v", created, key)
 	}
@@ -163,11 +163,11 @@ func TestInvitations(t *testing.T) {
 		refuse := NewUsers{Refuse: true}
 		invite := func(in Invitation) (Invitation, string) {
 			t.Helper()
-			made, token, err := n.Invite(t.Context(), in)
+			invitation, token, err := n.Invite(t.Context(), in)
 			if err != nil {
 				t.Fatal(err)
 			}
-			return made, token
+			return invitation, token
 		}
 		_, token := invite(Invitation{Email: " Ada@Example.com ", TeamID: red.ID, Role: RoleAdmin})
 		other := Arrival{ID: "eve", Invitation: token, Profile: Profile{Email: "eve@example.com"}}

@@ -32,9 +32,9 @@ func (n *node) budgetKey(tb testing.TB, b Budgets) *Identity {
 }
 
 // spend returns a record of a request with a key.
-func spend(id *Identity, at time.Time, tokens, cost int64) spending.Record {
+func spend(id *Identity, moment time.Time, tokens, cost int64) spending.Record {
 	return spending.Record{
-		At: at, UserID: id.UserID, KeyID: id.KeyID, Provider: "alpha", Model: "large", Status: 200,
+		At: moment, UserID: id.UserID, KeyID: id.KeyID, Provider: "alpha", Model: "large", Status: 200,
 		InputTokens: tokens - tokens/3, OutputTokens: tokens / 3, CostMicroUSD: cost, CostKnown: cost > 0,
 	}
 }
@@ -82,8 +82,8 @@ func TestBudgetsLeft(t *testing.T) {
 		if err := n.SetMember(t.Context(), team.ID, "alice", Membership{}); err != nil {
 			t.Fatal(err)
 		}
-		for on, holder := range map[string]string{OnUser: "alice", OnTeam: team.ID, OnOrganisation: Organisation} {
-			if _, err := n.SetLimits(t.Context(), on, holder, Limits{Budgets: Budgets{USDPerMonth: new(spending.MicroUSD(1_500_000))}}, nil); err != nil {
+		for kind, holder := range map[string]string{OnUser: "alice", OnTeam: team.ID, OnOrganisation: Organisation} {
+			if _, err := n.SetLimits(t.Context(), kind, holder, Limits{Budgets: Budgets{USDPerMonth: new(spending.MicroUSD(1_500_000))}}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -320,13 +320,13 @@ func BenchmarkAdmit(b *testing.B) {
 	n := cluster{schematest.Place{Location: b.TempDir() + "/test.db"}}.start(b)
 	n.Service.now = time.Now
 	spending.NewLog(n.ledger, n.KeyUses(), zap.NewNop())
-	one := Budgets{USDPerMonth: new(spending.MicroUSD(spending.MaxUSD))}
+	usd := Budgets{USDPerMonth: new(spending.MicroUSD(spending.MaxUSD))}
 	four := Budgets{
 		TokensPerDay: new(int64(maxBudgetTokens)), TokensPerMonth: new(int64(maxBudgetTokens)),
 		USDPerDay: new(spending.MicroUSD(spending.MaxUSD)), USDPerMonth: new(spending.MicroUSD(spending.MaxUSD)),
 	}
-	impose := func(on, holder string) {
-		if _, err := n.Impose(b.Context(), on, holder, KeyChange{Limits: func(l *Limits) { l.Budgets = one }}); err != nil {
+	impose := func(kind, holder string) {
+		if _, err := n.Impose(b.Context(), kind, holder, KeyChange{Limits: func(l *Limits) { l.Budgets = usd }}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -334,7 +334,7 @@ func BenchmarkAdmit(b *testing.B) {
 		name    string
 		own     Budgets
 		imposed bool // on user, team and organisation, for all cases from this one
-	}{{name: "none"}, {name: "one", own: one}, {name: "four", own: four}, {name: "key, user, team and organisation", own: one, imposed: true}} {
+	}{{name: "none"}, {name: "one", own: usd}, {name: "four", own: four}, {name: "key, user, team and organisation", own: usd, imposed: true}} {
 		text := n.user(b, c.name).Key
 		if !c.own.empty() {
 			key, err := n.CreateKey(b.Context(), c.name, KeyOptions{Limits: Limits{Budgets: c.own}})

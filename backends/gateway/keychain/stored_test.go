@@ -92,17 +92,17 @@ func TestRemovedOwners(t *testing.T) {
 		for _, owner := range []string{"user alice", "user bob", "team " + red.ID} {
 			n.storeResponse(t, owner)
 		}
-		each := n.countStored(t) / 3
+		rowsPerOwner := n.countStored(t) / 3
 		if err := n.RemoveUser(t.Context(), "alice"); err != nil {
 			t.Fatal(err)
 		}
-		if rows := n.countStored(t); rows != 2*each {
+		if rows := n.countStored(t); rows != 2*rowsPerOwner {
 			t.Errorf("%d rows without the user", rows)
 		}
 		if err := n.RemoveTeam(t.Context(), red.ID); err != nil {
 			t.Fatal(err)
 		}
-		if rows := n.countStored(t); rows != each {
+		if rows := n.countStored(t); rows != rowsPerOwner {
 			t.Errorf("%d rows without the team", rows)
 		}
 	})

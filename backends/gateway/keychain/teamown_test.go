@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestTeamOwnLimits checks that the tighter of two limits applies to a team, the operator's or that of the team's
-// administrators, and that usage counts once for both.
+// TestTeamOwnLimits checks that the tighter of the operator's limit and the limit of the team's administrators applies
+// to a team, and that usage counts once for both.
 func TestTeamOwnLimits(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p cluster) {
@@ -25,9 +25,9 @@ func TestTeamOwnLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		small, large := int64(2), int64(1000)
-		set := func(on string, limits Limits) {
+		set := func(kind string, limits Limits) {
 			t.Helper()
-			if _, err := n.Impose(t.Context(), on, team.ID, KeyChange{Limits: limitsTo(limits)}); err != nil {
+			if _, err := n.Impose(t.Context(), kind, team.ID, KeyChange{Limits: limitsTo(limits)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -72,28 +72,28 @@ func TestTeamOwnLimits(t *testing.T) {
 			b := id.budgets(nil)
 			sums := spending.WindowSums{}
 			sums[spending.InDay].Tokens = 5
-			var said string
+			var msgs string
 			for i := range b {
 				if spent := b[i].spent(&sums, spending.StartOfDay(n.now())); spent != nil {
 					refusal, _ := apierror.From(spent.refusal(n.now()))
-					said += refusal.Message
+					msgs += refusal.Message
 				}
 			}
-			if len(b) != 2 || b[0].Purse != b[1].Purse || !strings.Contains(said, c.whose) || strings.Contains(said, c.without) {
-				t.Errorf("%s: it says %q", c.name, said)
+			if len(b) != 2 || b[0].Purse != b[1].Purse || !strings.Contains(msgs, c.whose) || strings.Contains(msgs, c.without) {
+				t.Errorf("%s: it says %q", c.name, msgs)
 			}
 			left, err := n.BudgetsLeft(t.Context(), "alice")
 			if err != nil || len(left) != 2 || left[0].By == left[1].By || left[0].ID != team.ID {
 				t.Errorf("%s: left is %+v, error %v", c.name, left, err)
 			}
 		}
-		var told []string
+		var names []string
 		err = n.EachImposedBudget(t.Context(), n.now().Add(-1), func(b *ImposedBudget) error {
-			told = append(told, b.On+" "+b.Name)
+			names = append(names, b.On+" "+b.Name)
 			return nil
 		})
-		if err != nil || strings.Join(told, ", ") != "team tokens_per_day, team_own tokens_per_day" {
-			t.Errorf("%v, error %v", told, err)
+		if err != nil || strings.Join(names, ", ") != "team tokens_per_day, team_own tokens_per_day" {
+			t.Errorf("%v, error %v", names, err)
 		}
 		if err := n.RemoveTeam(t.Context(), team.ID); err != nil {
 			t.Fatal(err)
@@ -105,10 +105,10 @@ func TestTeamOwnLimits(t *testing.T) {
 }
 
 // imposedOf reads the limits of a holder that may not exist any more.
-func (n *node) imposedOf(t *testing.T, on, holder string) (limits Limits, err error) {
+func (n *node) imposedOf(t *testing.T, kind, holder string) (limits Limits, err error) {
 	t.Helper()
 	err = n.db.Read(t.Context(), func(c store.Conn) error {
-		limits, err = n.imposedLimits(c, on, holder)
+		limits, err = n.imposedLimits(c, kind, holder)
 		return err
 	})
 	return limits, err

@@ -65,27 +65,27 @@ func TestTeamOfKey(t *testing.T) {
 				t.Errorf("%s: the key for blue counts for %q, want %q", state, got, ofBlue)
 			}
 		}
-		must := func(err error) {
+		check := func(err error) {
 			t.Helper()
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
 		want("red by default", red.ID, blue.ID)
-		must(n.SetMember(t.Context(), blue.ID, "alice", Membership{Default: true}))
+		check(n.SetMember(t.Context(), blue.ID, "alice", Membership{Default: true}))
 		want("blue by default", blue.ID, blue.ID)
-		must(n.SetMember(t.Context(), red.ID, "alice", Membership{Default: true}))
-		must(n.RemoveMember(t.Context(), blue.ID, "alice", true))
+		check(n.SetMember(t.Context(), red.ID, "alice", Membership{Default: true}))
+		check(n.RemoveMember(t.Context(), blue.ID, "alice", true))
 		want("out of blue", red.ID, red.ID)
-		must(n.SetMember(t.Context(), blue.ID, "alice", Membership{}))
-		must(n.RemoveTeam(t.Context(), red.ID))
+		check(n.SetMember(t.Context(), blue.ID, "alice", Membership{}))
+		check(n.RemoveTeam(t.Context(), red.ID))
 		want("red is gone", blue.ID, blue.ID)
 		wantRefusal(t, n.RemoveMember(t.Context(), blue.ID, "alice", false), http.StatusForbidden, "only_team", "")
-		must(n.RemoveMember(t.Context(), blue.ID, "alice", true))
+		check(n.RemoveMember(t.Context(), blue.ID, "alice", true))
 		want("in no team", "", "")
 		wantRefusal(t, n.RemoveMember(t.Context(), blue.ID, "alice", true), http.StatusNotFound, "not_found", "")
-		if again, err := n.RegenerateKey(t.Context(), "alice"); err != nil || again.TeamID != "" {
-			t.Errorf("%+v, error %v", again, err)
+		if newKey, err := n.RegenerateKey(t.Context(), "alice"); err != nil || newKey.TeamID != "" {
+			t.Errorf("%+v, error %v", newKey, err)
 		}
 	})
 }
@@ -198,14 +198,14 @@ func TestTeams(t *testing.T) {
 		if err != nil || len(members) != 2 || members[0].UserID != "alice" || !members[0].Default || members[1].UserID != "bob" {
 			t.Errorf("%+v, error %v", members, err)
 		}
-		if of, err := n.TeamsOf(t.Context(), "bob"); err != nil || len(of) != 2 || of[0].ID != red.ID {
-			t.Errorf("%+v, error %v", of, err)
+		if joined, err := n.TeamsOf(t.Context(), "bob"); err != nil || len(joined) != 2 || joined[0].ID != red.ID {
+			t.Errorf("%+v, error %v", joined, err)
 		}
 		if err := n.RemoveTeam(t.Context(), red.ID); err != nil {
 			t.Fatal(err)
 		}
-		if of, err := n.TeamsOf(t.Context(), "alice"); err != nil || len(of) != 0 {
-			t.Errorf("%+v, error %v", of, err)
+		if joined, err := n.TeamsOf(t.Context(), "alice"); err != nil || len(joined) != 0 {
+			t.Errorf("%+v, error %v", joined, err)
 		}
 		for _, unknown := range []string{"red", red.ID, "no\x00team"} {
 			_, err := n.Team(t.Context(), unknown)
@@ -254,8 +254,8 @@ func TestNewUsersOfTeam(t *testing.T) {
 		if err != nil || team.Members != 2 {
 			t.Errorf("%+v, error %v", team, err)
 		}
-		if of, err := n.TeamsOf(t.Context(), "alice"); err != nil || len(of) != 0 {
-			t.Errorf("a known user is in %+v, error %v", of, err)
+		if joined, err := n.TeamsOf(t.Context(), "alice"); err != nil || len(joined) != 0 {
+			t.Errorf("a known user is in %+v, error %v", joined, err)
 		}
 		if (&NewUsers{Team: " "}).Check() == nil {
 			t.Error("a team without a name passes")
@@ -286,9 +286,9 @@ func TestSpendingByTeam(t *testing.T) {
 		if err := n.RemoveTeam(t.Context(), blue.ID); err != nil {
 			t.Fatal(err)
 		}
-		text := func(by ...string) string {
+		text := func(groups ...string) string {
 			t.Helper()
-			lines, err := n.ledger.Spending(t.Context(), spending.Query{From: start, To: start.AddDate(0, 0, 2), By: by})
+			lines, err := n.ledger.Spending(t.Context(), spending.Query{From: start, To: start.AddDate(0, 0, 2), By: groups})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -152,7 +152,7 @@ func TestUserRoutesCannotLiftLimits(t *testing.T) {
 	change := keychain.KeyChange{Impose: true, Limits: func(l *keychain.Limits) { l.Budgets = keychain.Budgets{USDPerDay: &usd}; l.AllowedModels = models }}
 	const nulls = `{"label":"mine","budgets":null,"allowed_models":null,"rate_limit_per_minute":null,"expires_at":null}`
 	const wide = `{"budgets":{"usd_per_day":1000000},"allowed_models":["*"],"rate_limit_per_minute":1000000000,"expires_at":"2200-01-01T00:00:00Z"}`
-	for on, impose := range map[string]func(s *Service, keyID string) error{
+	for kind, impose := range map[string]func(s *Service, keyID string) error{
 		"key": func(s *Service, keyID string) error {
 			_, err := s.Keychain.UpdateKey(t.Context(), "ada", keyID, change)
 			return err
@@ -162,7 +162,7 @@ func TestUserRoutesCannotLiftLimits(t *testing.T) {
 			return err
 		},
 	} {
-		t.Run(on, func(t *testing.T) {
+		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			s := newService(t)
 			rt := rest.NewRouter("", s.Routes())
@@ -200,7 +200,7 @@ func TestUserRoutesCannotLiftLimits(t *testing.T) {
 				}
 				for _, key := range list.Get("keys").Array() {
 					shown := key.Get("imposed.0")
-					if shown.Get("on").Str != on || shown.Get("by").Str != "operator" || shown.Get("budgets.usd_per_day").Float() != 1 || shown.Get("allowed_models.0").Str != "openai/*" {
+					if shown.Get("on").Str != kind || shown.Get("by").Str != "operator" || shown.Get("budgets.usd_per_day").Float() != 1 || shown.Get("allowed_models.0").Str != "openai/*" {
 						t.Errorf("after %s %s %s: %s", step.method, step.path, step.body, key)
 					}
 				}

@@ -24,7 +24,7 @@ func TestOffer(t *testing.T) {
 		source.UsePrices(prices)
 		return err
 	}
-	must := func(want int, method, path, body string) gjson.Result {
+	send := func(want int, method, path, body string) gjson.Result {
 		t.Helper()
 		status, answer := requestAs(t, rt, "operator", method, path, body)
 		if status != want {
@@ -34,7 +34,7 @@ func TestOffer(t *testing.T) {
 	}
 	model := func() gjson.Result {
 		t.Helper()
-		return must(200, "GET", "/operator/models", "").Get(`data.#(id=="openai/gpt-5.4-nano")`)
+		return send(200, "GET", "/operator/models", "").Get(`data.#(id=="openai/gpt-5.4-nano")`)
 	}
 	before := model()
 	if before.Get("own_price").Type != gjson.Null || before.Get("price.input").Float() <= 0 ||
@@ -42,24 +42,24 @@ func TestOffer(t *testing.T) {
 		t.Errorf("at first it is %s", before.Raw)
 	}
 
-	must(200, "PUT", "/operator/prices/openai/*", `{"discount":50}`)
+	send(200, "PUT", "/operator/prices/openai/*", `{"discount":50}`)
 	if m := model(); m.Get("own_price").Str != "openai/*" || m.Get("price.output").Float() != before.Get("price.output").Float()/2 {
 		t.Errorf("with a discount it is %s", m.Raw)
 	}
-	unpriced := must(200, "GET", "/operator/models", "").Get(`data.#(price==null)#`)
+	unpriced := send(200, "GET", "/operator/models", "").Get(`data.#(price==null)#`)
 	for _, m := range unpriced.Array() {
 		if m.Get("own_price").Type != gjson.Null {
 			t.Errorf("a discount on no price: %s", m.Raw)
 		}
 	}
-	must(204, "DELETE", "/operator/prices/openai%2F*", "")
-	must(404, "DELETE", "/operator/prices/openai/*", "")
+	send(204, "DELETE", "/operator/prices/openai%2F*", "")
+	send(404, "DELETE", "/operator/prices/openai/*", "")
 	if m := model(); m.Get("price").Raw != before.Get("price").Raw {
 		t.Errorf("without the discount it is %s", m.Raw)
 	}
 
-	must(201, "POST", "/operator/organisation/provider-keys", `{"provider":"openai","api_key":"sk-0123456789"}`)
-	must(200, "PUT", "/operator/teams/"+team+"/limits", `{"allowed_models":["groq/*"]}`)
+	send(201, "POST", "/operator/organisation/provider-keys", `{"provider":"openai","api_key":"sk-0123456789"}`)
+	send(200, "PUT", "/operator/teams/"+team+"/limits", `{"allowed_models":["groq/*"]}`)
 	m := model()
 	if m.Get("health.status").Str != "untested" || m.Get("access.keys.organisation").Int() != 1 ||
 		m.Get("access.refused_teams.0.name").Str != "red" {

@@ -113,18 +113,18 @@ func TestOperatorRoutesByRole(t *testing.T) {
 			if caller == "boss" && route.Method == http.MethodDelete {
 				continue
 			}
-			may := strings.HasPrefix(route.Path, "/operator/self") || route.Path == "/operator/invitations/accept"
+			allowed := strings.HasPrefix(route.Path, "/operator/self") || route.Path == "/operator/invitations/accept"
 			switch caller {
 			case "operator", "boss":
-				may = true
+				allowed = true
 			case "auditor":
-				may = may || route.Method == http.MethodGet
+				allowed = allowed || route.Method == http.MethodGet
 			case "admin":
-				may = may || ofTeam[name]
+				allowed = allowed || ofTeam[name]
 			}
 			status, answer := requestAs(t, rt, caller, route.Method, path, body)
 			refused := status == http.StatusForbidden && answer.Get("code").Str == "forbidden"
-			if refused == may {
+			if refused == allowed {
 				t.Errorf("%s %s: status %d, %s", caller, name, status, answer.Raw)
 			}
 		}
@@ -140,7 +140,7 @@ func TestOperatorRoutesByRole(t *testing.T) {
 func TestOperatorFlow(t *testing.T) {
 	t.Parallel()
 	rt, s, team := newOperatorRouter(t)
-	must := func(want int, method, path, body string) gjson.Result {
+	send := func(want int, method, path, body string) gjson.Result {
 		t.Helper()
 		status, answer := requestAs(t, rt, "operator", method, path, body)
 		if status != want {
@@ -148,32 +148,32 @@ func TestOperatorFlow(t *testing.T) {
 		}
 		return answer
 	}
-	made := must(201, "POST", "/operator/users", `{"id":"kim"}`)
-	must(409, "POST", "/operator/users", `{"id":"kim"}`)
-	if list := must(200, "GET", "/operator/users?q=ki", ""); list.Get("data.#").Int() != 1 || list.Get("data.0.status").Str != "active" {
+	user := send(201, "POST", "/operator/users", `{"id":"kim"}`)
+	send(409, "POST", "/operator/users", `{"id":"kim"}`)
+	if list := send(200, "GET", "/operator/users?q=ki", ""); list.Get("data.#").Int() != 1 || list.Get("data.0.status").Str != "active" {
 		t.Errorf("the list is %s", list.Raw)
 	}
-	first := must(200, "GET", "/operator/users?limit=2", "")
-	if next := must(200, "GET", "/operator/users?limit=2&after="+first.Get("next_after").Str, ""); next.Get("data.0.id").Str <= first.Get("data.1.id").Str {
+	first := send(200, "GET", "/operator/users?limit=2", "")
+	if next := send(200, "GET", "/operator/users?limit=2&after="+first.Get("next_after").Str, ""); next.Get("data.0.id").Str <= first.Get("data.1.id").Str {
 		t.Errorf("%s, then %s", first.Raw, next.Raw)
 	}
-	must(204, "PUT", "/operator/teams/"+team+"/members/kim", `{"role":"admin","default":true}`)
-	must(200, "PUT", "/operator/users/kim/limits", `{"rate_limit_per_minute":7,"budgets":{"usd_total":3}}`)
-	must(200, "PUT", "/operator/teams/"+team+"/limits", `{"allowed_models":["openai/*"]}`)
-	must(200, "PUT", "/operator/organisation/limits", `{"budgets":{"usd_per_week":9}}`)
-	must(400, "PUT", "/operator/organisation/limits", `{"budgets":{"usd_per_year":9}}`)
-	must(404, "PUT", "/operator/teams/none/limits", `{}`)
-	details := must(200, "GET", "/operator/users/kim", "")
+	send(204, "PUT", "/operator/teams/"+team+"/members/kim", `{"role":"admin","default":true}`)
+	send(200, "PUT", "/operator/users/kim/limits", `{"rate_limit_per_minute":7,"budgets":{"usd_total":3}}`)
+	send(200, "PUT", "/operator/teams/"+team+"/limits", `{"allowed_models":["openai/*"]}`)
+	send(200, "PUT", "/operator/organisation/limits", `{"budgets":{"usd_per_week":9}}`)
+	send(400, "PUT", "/operator/organisation/limits", `{"budgets":{"usd_per_year":9}}`)
+	send(404, "PUT", "/operator/teams/none/limits", `{}`)
+	details := send(200, "GET", "/operator/users/kim", "")
 	if details.Get("limits.budgets.usd_total").Float() != 3 || details.Get("teams.0.name").Str != "red" {
 		t.Errorf("the user is %s", details.Raw)
 	}
-	key := must(201, "POST", "/operator/users/kim/keychain-keys", `{"label":"ci","budgets":{"tokens_per_day":100}}`)
+	key := send(201, "POST", "/operator/users/kim/keychain-keys", `{"label":"ci","budgets":{"tokens_per_day":100}}`)
 	if key.Get("imposed.#").Int() != 4 || key.Get("budgets.tokens_per_day").Type != gjson.Null {
 		t.Errorf("the key is %s", key.Raw)
 	}
-	must(204, "DELETE", "/operator/users/kim/keychain-keys/"+key.Get("id").Str, "")
-	must(204, "POST", "/operator/users/kim/suspend", "")
-	if _, err := s.Keychain.Authenticate(t.Context(), made.Get("key.key").Str); err == nil {
+	send(204, "DELETE", "/operator/users/kim/keychain-keys/"+key.Get("id").Str, "")
+	send(204, "POST", "/operator/users/kim/suspend", "")
+	if _, err := s.Keychain.Authenticate(t.Context(), user.Get("key.key").Str); err == nil {
 		t.Error("the key of a suspended user is accepted")
 	}
 	callers := map[string]*Caller{"kim": NewCaller("kim", nil)}
@@ -182,24 +182,24 @@ func TestOperatorFlow(t *testing.T) {
 	if e, ok := apierror.From(found.Serve(w, callers["kim"])); !ok || e.Code != "user_suspended" {
 		t.Errorf("a suspended user gets %v, %s", e, w.Body)
 	}
-	must(204, "POST", "/operator/users/kim/resume", "")
-	must(204, "DELETE", "/operator/teams/"+team+"/members/kim", "")
-	must(404, "DELETE", "/operator/teams/"+team+"/members/kim", "")
-	must(204, "DELETE", "/operator/users/kim", "")
-	must(404, "GET", "/operator/users/kim", "")
-	if renamed := must(200, "PATCH", "/operator/teams/"+team, `{"name":"crimson"}`); renamed.Get("name").Str != "crimson" || renamed.Get("members").Int() != 2 {
+	send(204, "POST", "/operator/users/kim/resume", "")
+	send(204, "DELETE", "/operator/teams/"+team+"/members/kim", "")
+	send(404, "DELETE", "/operator/teams/"+team+"/members/kim", "")
+	send(204, "DELETE", "/operator/users/kim", "")
+	send(404, "GET", "/operator/users/kim", "")
+	if renamed := send(200, "PATCH", "/operator/teams/"+team, `{"name":"crimson"}`); renamed.Get("name").Str != "crimson" || renamed.Get("members").Int() != 2 {
 		t.Errorf("the team is %s", renamed.Raw)
 	}
-	must(204, "DELETE", "/operator/teams/"+team, "")
-	must(200, "GET", "/operator/spending?by=team,day", "")
-	must(400, "GET", "/operator/spending?by=nothing", "")
-	must(200, "GET", "/operator/spending?by=team&limit=1", "")
-	must(400, "GET", "/operator/spending?by=team&limit=0", "")
-	audit := must(200, "GET", "/operator/audit?limit=3", "")
+	send(204, "DELETE", "/operator/teams/"+team, "")
+	send(200, "GET", "/operator/spending?by=team,day", "")
+	send(400, "GET", "/operator/spending?by=nothing", "")
+	send(200, "GET", "/operator/spending?by=team&limit=1", "")
+	send(400, "GET", "/operator/spending?by=team&limit=0", "")
+	audit := send(200, "GET", "/operator/audit?limit=3", "")
 	if audit.Get("data.0.action").Str != "team.removed" || audit.Get("data.0.actor").Str != "root" || audit.Get("next_cursor").Str == "" {
 		t.Errorf("the audit is %s", audit.Raw)
 	}
-	if before := must(200, "GET", "/operator/audit?cursor="+audit.Get("next_cursor").Str, ""); before.Get("data.#").Int() < 10 {
+	if before := send(200, "GET", "/operator/audit?cursor="+audit.Get("next_cursor").Str, ""); before.Get("data.#").Int() < 10 {
 		t.Errorf("before it was %s", before.Raw)
 	}
 }
@@ -212,7 +212,7 @@ func TestSignInPolicies(t *testing.T) {
 	mails := new(mailbox)
 	s.Mail = mails
 	s.Teams = TeamRules{{Claim: "groups", Value: "ml", Team: "research"}}
-	as := func(caller *Caller, path, body string) (status int, answer gjson.Result) {
+	post := func(caller *Caller, path, body string) (status int, answer gjson.Result) {
 		t.Helper()
 		r := httptest.NewRequestWithContext(t.Context(), "POST", path, strings.NewReader(body))
 		found, _ := rt.Find(r)
@@ -224,11 +224,11 @@ func TestSignInPolicies(t *testing.T) {
 		return w.Code, gjson.Parse(w.Body.String())
 	}
 	ruled := NewCaller("ruth", map[string]any{"groups": []any{"ml"}})
-	if status, answer := as(ruled, "/users/init", ""); status != 201 || !answer.Get("key.team_id").Exists() {
+	if status, answer := post(ruled, "/users/init", ""); status != 201 || !answer.Get("key.team_id").Exists() {
 		t.Errorf("by a rule: %d, %s", status, answer.Raw)
 	}
 	new := NewCaller("nina", map[string]any{"name": "Nina"})
-	if status, answer := as(new, "/users/init", ""); status != 403 || answer.Get("code").Str != "user_waiting" {
+	if status, answer := post(new, "/users/init", ""); status != 403 || answer.Get("code").Str != "user_waiting" {
 		t.Errorf("someone new: %d, %s", status, answer.Raw)
 	}
 	if _, answer := requestAs(t, rt, "operator", "GET", "/operator/users/nina", ""); answer.Get("status").Str != "waiting" || answer.Get("name").Str != "Nina" {
@@ -237,25 +237,25 @@ func TestSignInPolicies(t *testing.T) {
 	if status, answer := requestAs(t, rt, "operator", "POST", "/operator/users/nina/resume", ""); status != 204 {
 		t.Errorf("approving nina: got status %d, want 204: %s", status, answer.Raw)
 	}
-	if status, answer := as(new, "/users/init", ""); status != 201 || !answer.Get("created").Bool() || answer.Get("key.key").Str == "" {
+	if status, answer := post(new, "/users/init", ""); status != 201 || !answer.Get("created").Bool() || answer.Get("key.key").Str == "" {
 		t.Errorf("after approval: %d, %s", status, answer.Raw)
 	}
-	status, made := requestAs(t, rt, "operator", "POST", "/operator/invitations", `{"email":"ivy@example.com"}`)
-	if token := made.Get("token").Str; status != 201 || token == "" || !strings.HasSuffix(made.Get("link").Str, "/console/#invitation="+token) {
-		t.Fatalf("inviting ivy: got status %d, want 201 with a token and a link: %s", status, made.Raw)
+	status, invitation := requestAs(t, rt, "operator", "POST", "/operator/invitations", `{"email":"ivy@example.com"}`)
+	if token := invitation.Get("token").Str; status != 201 || token == "" || !strings.HasSuffix(invitation.Get("link").Str, "/console/#invitation="+token) {
+		t.Fatalf("inviting ivy: got status %d, want 201 with a token and a link: %s", status, invitation.Raw)
 	}
-	if !made.Get("mailed").Bool() || len(mails.sent) != 1 || mails.sent[0].Email != "ivy@example.com" || !strings.Contains(mails.sent[0].Text, made.Get("link").Str) {
-		t.Errorf("mailed is %s: %+v", made.Get("mailed").Raw, mails.sent)
+	if !invitation.Get("mailed").Bool() || len(mails.sent) != 1 || mails.sent[0].Email != "ivy@example.com" || !strings.Contains(mails.sent[0].Text, invitation.Get("link").Str) {
+		t.Errorf("mailed is %s: %+v", invitation.Get("mailed").Raw, mails.sent)
 	}
 	mails.down = true
-	if status, made := requestAs(t, rt, "operator", "POST", "/operator/invitations", `{"email":"ida@example.com"}`); status != 201 || made.Get("mailed").Bool() || made.Get("link").Str == "" {
-		t.Errorf("without a mail server: %d, %s", status, made.Raw)
+	if status, invitation := requestAs(t, rt, "operator", "POST", "/operator/invitations", `{"email":"ida@example.com"}`); status != 201 || invitation.Get("mailed").Bool() || invitation.Get("link").Str == "" {
+		t.Errorf("without a mail server: %d, %s", status, invitation.Raw)
 	}
-	body := `{"token":"` + made.Get("token").Str + `"}`
-	if status, answer := as(NewCaller("ivy", nil), "/operator/invitations/accept", body); status != 201 || answer.Get("key.key").Str == "" {
+	body := `{"token":"` + invitation.Get("token").Str + `"}`
+	if status, answer := post(NewCaller("ivy", nil), "/operator/invitations/accept", body); status != 201 || answer.Get("key.key").Str == "" {
 		t.Errorf("by an invitation: %d, %s", status, answer.Raw)
 	}
-	if status, answer := as(NewCaller("eve", nil), "/operator/invitations/accept", body); status != 403 || answer.Get("code").Str != "invitation_invalid" {
+	if status, answer := post(NewCaller("eve", nil), "/operator/invitations/accept", body); status != 403 || answer.Get("code").Str != "invitation_invalid" {
 		t.Errorf("by a used one: %d, %s", status, answer.Raw)
 	}
 	if _, list := requestAs(t, rt, "auditor", "GET", "/operator/invitations", ""); list.Get(`data.#(email=="ivy@example.com").accepted_by`).Str != "ivy" || list.Get("data.0.token").Exists() {
@@ -312,7 +312,7 @@ func TestProfileAtSignIn(t *testing.T) {
 func TestLimitOnKey(t *testing.T) {
 	t.Parallel()
 	rt, _, team := newOperatorRouter(t)
-	must := func(caller string, want int, method, path, body string) gjson.Result {
+	send := func(caller string, want int, method, path, body string) gjson.Result {
 		t.Helper()
 		status, answer := requestAs(t, rt, caller, method, path, body)
 		if status != want {
@@ -322,22 +322,22 @@ func TestLimitOnKey(t *testing.T) {
 	}
 	for _, holder := range []string{"/operator/users/max", "/operator/teams/" + team} {
 		list := holder + "/keychain-keys"
-		path := list + "/" + must("operator", 201, "POST", list, `{"budgets":{"usd_per_day":5}}`).Get("id").Str + "/limits"
-		key := must("operator", 200, "PUT", path, `{"rate_limit_per_minute":9,"allowed_models":["openai/*"]}`)
+		path := list + "/" + send("operator", 201, "POST", list, `{"budgets":{"usd_per_day":5}}`).Get("id").Str + "/limits"
+		key := send("operator", 200, "PUT", path, `{"rate_limit_per_minute":9,"allowed_models":["openai/*"]}`)
 		imposed := key.Get(`imposed.#(on=="key")`)
 		if imposed.Get("rate_limit_per_minute").Int() != 9 || imposed.Get("budgets.usd_per_day").Type != gjson.Null {
 			t.Errorf("%s: the key is %s", holder, key.Raw)
 		}
-		must("operator", 400, "PUT", path, `{"allowed_models":["nowhere/none"]}`)
-		must("operator", 404, "PUT", list+"/gk_none/limits", `{}`)
+		send("operator", 400, "PUT", path, `{"allowed_models":["nowhere/none"]}`)
+		send("operator", 404, "PUT", list+"/gk_none/limits", `{}`)
 		for _, caller := range []string{"admin", "member", "auditor"} {
-			must(caller, 403, "PUT", path, `{}`)
+			send(caller, 403, "PUT", path, `{}`)
 		}
-		entry := must("operator", 200, "GET", "/operator/audit?limit=1", "").Get("data.0")
+		entry := send("operator", 200, "GET", "/operator/audit?limit=1", "").Get("data.0")
 		if entry.Get("action").Str != "key.limited" || entry.Get("details.rate_limit_per_minute").Int() != 9 {
 			t.Errorf("%s: the audit log has %s", holder, entry.Raw)
 		}
-		if key := must("operator", 200, "PUT", path, `{}`); key.Get(`imposed.#(on=="key")`).Exists() {
+		if key := send("operator", 200, "PUT", path, `{}`); key.Get(`imposed.#(on=="key")`).Exists() {
 			t.Errorf("%s: without limits the key is %s", holder, key.Raw)
 		}
 	}

@@ -15,7 +15,7 @@ func TestTeamAdministratorDay(t *testing.T) {
 	t.Parallel()
 	rt, s, team := newOperatorRouter(t)
 	base := "/operator/teams/" + team
-	must := func(want int, method, path, body string) gjson.Result {
+	send := func(want int, method, path, body string) gjson.Result {
 		t.Helper()
 		status, answer := requestAs(t, rt, "admin", method, path, body)
 		if status != want {
@@ -23,28 +23,28 @@ func TestTeamAdministratorDay(t *testing.T) {
 		}
 		return answer
 	}
-	if self := must(200, "GET", "/operator/self", ""); self.Get("teams.0.role").Str != "admin" {
+	if self := send(200, "GET", "/operator/self", ""); self.Get("teams.0.role").Str != "admin" {
 		t.Errorf("she is %s", self.Raw)
 	}
 	arrival := keychain.Arrival{ID: "rob", Profile: keychain.Profile{Email: "rob@example.com"}}
 	if _, _, _, err := s.Keychain.SignIn(t.Context(), arrival, keychain.NewUsers{}); err != nil {
 		t.Fatal(err)
 	}
-	must(204, "PUT", base+"/members/rob@example.com", `{}`)
-	must(204, "PUT", base+"/members/rob", `{"role":"admin"}`)
-	must(403, "PUT", base+"/members/rob", `{"default":true}`)
-	if list := must(200, "GET", base+"/members", ""); list.Get(`data.#(user_id=="rob").role`).Str != "admin" {
+	send(204, "PUT", base+"/members/rob@example.com", `{}`)
+	send(204, "PUT", base+"/members/rob", `{"role":"admin"}`)
+	send(403, "PUT", base+"/members/rob", `{"default":true}`)
+	if list := send(200, "GET", base+"/members", ""); list.Get(`data.#(user_id=="rob").role`).Str != "admin" {
 		t.Errorf("the members are %s", list.Raw)
 	}
-	must(200, "PUT", base+"/own-limits", `{"rate_limit_per_minute":5,"budgets":{"usd_per_day":2}}`)
-	if own := must(200, "GET", base+"/own-limits", ""); own.Get("rate_limit_per_minute").Int() != 5 {
+	send(200, "PUT", base+"/own-limits", `{"rate_limit_per_minute":5,"budgets":{"usd_per_day":2}}`)
+	if own := send(200, "GET", base+"/own-limits", ""); own.Get("rate_limit_per_minute").Int() != 5 {
 		t.Errorf("the team has set %s", own.Raw)
 	}
-	if theirs := must(200, "GET", base+"/limits", ""); theirs.Get("rate_limit_per_minute").Type != gjson.Null {
+	if theirs := send(200, "GET", base+"/limits", ""); theirs.Get("rate_limit_per_minute").Type != gjson.Null {
 		t.Errorf("the operator has set %s", theirs.Raw)
 	}
-	key := must(201, "POST", base+"/keychain-keys", `{"label":"ci","budgets":{"tokens_per_day":100}}`)
-	next := must(201, "POST", base+"/keychain-keys/"+key.Get("id").Str+"/regenerate", "")
+	key := send(201, "POST", base+"/keychain-keys", `{"label":"ci","budgets":{"tokens_per_day":100}}`)
+	next := send(201, "POST", base+"/keychain-keys/"+key.Get("id").Str+"/regenerate", "")
 	if next.Get("label").Str != "ci" || next.Get("key").Str == key.Get("key").Str ||
 		next.Get(`imposed.#(on=="key").budgets.tokens_per_day`).Int() != 100 || next.Get(`imposed.#(by=="team").on`).Str != "team" {
 		t.Errorf("the new key is %s", next.Raw)
@@ -55,12 +55,12 @@ func TestTeamAdministratorDay(t *testing.T) {
 	if _, err := s.Keychain.Authenticate(t.Context(), next.Get("key").Str); err != nil {
 		t.Errorf("the new key: %v", err)
 	}
-	must(409, "POST", base+"/keychain-keys/"+key.Get("id").Str+"/regenerate", "")
-	must(204, "DELETE", base+"/keychain-keys/"+next.Get("id").Str, "")
-	must(200, "GET", base+"/spending?by=user,day", "")
-	must(400, "GET", base+"/spending?by=user,model", "")
-	must(400, "GET", base+"/spending?by=key", "")
-	audit := must(200, "GET", base+"/audit", "")
+	send(409, "POST", base+"/keychain-keys/"+key.Get("id").Str+"/regenerate", "")
+	send(204, "DELETE", base+"/keychain-keys/"+next.Get("id").Str, "")
+	send(200, "GET", base+"/spending?by=user,day", "")
+	send(400, "GET", base+"/spending?by=user,model", "")
+	send(400, "GET", base+"/spending?by=key", "")
+	audit := send(200, "GET", base+"/audit", "")
 	entries := audit.Get("data").Array()
 	actions := make([]string, 0, len(entries))
 	for _, e := range entries {
@@ -69,7 +69,7 @@ func TestTeamAdministratorDay(t *testing.T) {
 	if got := strings.Join(actions[:min(6, len(actions))], ", "); got != "mia key.revoked, mia key.replaced, mia key.created, mia team_own.limited, mia member.set, mia member.set" {
 		t.Errorf("the audit is %s", got)
 	}
-	must(200, "GET", base+"/audit?limit=2&cursor="+must(200, "GET", base+"/audit?limit=2", "").Get("next_cursor").Str, "")
+	send(200, "GET", base+"/audit?limit=2&cursor="+send(200, "GET", base+"/audit?limit=2", "").Get("next_cursor").Str, "")
 }
 
 // TestTeamAdministratorAttempts checks that an administrator of one team can neither reach another team nor lift the
@@ -101,8 +101,8 @@ func TestTeamAdministratorAttempts(t *testing.T) {
 	}
 	rate := int64(10)
 	strict := keychain.Limits{RateLimitPerMinute: &rate, AllowedModels: []string{"openai/*"}}
-	for on, holder := range map[string]string{keychain.OnTeam: red, keychain.OnOrganisation: keychain.Organisation, keychain.OnUser: "max"} {
-		if _, err := s.Keychain.SetLimits(t.Context(), on, holder, strict, s.Catalog()); err != nil {
+	for kind, holder := range map[string]string{keychain.OnTeam: red, keychain.OnOrganisation: keychain.Organisation, keychain.OnUser: "max"} {
+		if _, err := s.Keychain.SetLimits(t.Context(), kind, holder, strict, s.Catalog()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -38,7 +38,7 @@ func TestAccess(t *testing.T) {
 			t.Fatal(err)
 		}
 		now := time.Now()
-		is := func(what, model, want string) {
+		check := func(name, model, want string) {
 			t.Helper()
 			lists, err := Read(t.Context(), db, cat, now)
 			if err != nil {
@@ -50,10 +50,10 @@ func TestAccess(t *testing.T) {
 			}
 			a := lists.To(m)
 			if got := fmt.Sprintf("%v %t %d teams %d users", a.Keys, a.Organisation, len(a.RefusedTeams), a.RefusedUsers); got != want {
-				t.Errorf("%s: %s: %s, want %s", what, model, got, want)
+				t.Errorf("%s: %s: %s, want %s", name, model, got, want)
 			}
 		}
-		is("nothing is there", "gpt-5.4-nano", "{false 0 0 0} true 0 teams 0 users")
+		check("nothing is there", "gpt-5.4-nano", "{false 0 0 0} true 0 teams 0 users")
 
 		team, err := people.AddTeam(t.Context(), "red")
 		if err != nil {
@@ -71,16 +71,16 @@ func TestAccess(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		is("keys are there", "gpt-5.4-nano", "{false 1 1 2} true 0 teams 0 users")
+		check("keys are there", "gpt-5.4-nano", "{false 1 1 2} true 0 teams 0 users")
 		cat.OwnKeys = catalog.OwnKeysNever
-		is("own keys do not count", "gpt-5.4-nano", "{false 1 1 0} true 0 teams 0 users")
+		check("own keys do not count", "gpt-5.4-nano", "{false 1 1 0} true 0 teams 0 users")
 		cat.OwnKeys = catalog.OwnKeysOnly
-		is("own keys alone count", "gpt-5.4-nano", "{false 0 0 2} true 0 teams 0 users")
+		check("own keys alone count", "gpt-5.4-nano", "{false 0 0 2} true 0 teams 0 users")
 		cat.OwnKeys = catalog.OwnKeysFirst
 
-		limit := func(on, holder string, models ...string) {
+		limit := func(kind, holder string, models ...string) {
 			t.Helper()
-			if _, err := people.SetLimits(t.Context(), on, holder, keychain.Limits{AllowedModels: models}, cat); err != nil {
+			if _, err := people.SetLimits(t.Context(), kind, holder, keychain.Limits{AllowedModels: models}, cat); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -88,19 +88,19 @@ func TestAccess(t *testing.T) {
 		limit(keychain.OnTeamOwn, team.ID, "openai/gpt-5.4-mini")
 		limit(keychain.OnUser, "ada", "keychain-low")
 		limit(keychain.OnUser, "ben", "keychain-low")
-		is("lists of a team, its administrators and users", "gpt-5.4-nano", "{false 1 1 2} true 1 teams 0 users")
-		is("lists of a team, its administrators and users", "gpt-5.4-mini", "{false 1 1 2} true 0 teams 2 users")
+		check("lists of a team, its administrators and users", "gpt-5.4-nano", "{false 1 1 2} true 1 teams 0 users")
+		check("lists of a team, its administrators and users", "gpt-5.4-mini", "{false 1 1 2} true 0 teams 2 users")
 		limit(keychain.OnTeam, team.ID, "groq/*")
-		is("both lists of a team refuse", "gpt-5.4-nano", "{false 1 1 2} true 1 teams 0 users")
+		check("both lists of a team refuse", "gpt-5.4-nano", "{false 1 1 2} true 1 teams 0 users")
 		limit(keychain.OnOrganisation, keychain.Organisation, "openai/gpt-5.4-mini")
-		is("the organisation refuses", "gpt-5.4-nano", "{false 1 1 2} false 1 teams 0 users")
+		check("the organisation refuses", "gpt-5.4-nano", "{false 1 1 2} false 1 teams 0 users")
 
 		raise := keychain.Raise{Until: now.Add(time.Hour), Limits: keychain.Limits{AllowedModels: []string{"openai/*"}}}
 		if err := people.SetRaise(t.Context(), keychain.OnUser, "ada", &raise, cat); err != nil {
 			t.Fatal(err)
 		}
-		is("a raise", "gpt-5.4-mini", "{false 1 1 2} true 1 teams 1 users")
+		check("a raise", "gpt-5.4-mini", "{false 1 1 2} true 1 teams 1 users")
 		now = now.Add(2 * time.Hour)
-		is("the raise is over", "gpt-5.4-mini", "{false 1 1 2} true 1 teams 2 users")
+		check("the raise is over", "gpt-5.4-mini", "{false 1 1 2} true 1 teams 2 users")
 	})
 }

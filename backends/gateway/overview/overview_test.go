@@ -77,14 +77,14 @@ func TestRead(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		answer := func(at time.Time, team, model string, took time.Duration, dollars int64) spending.Record {
+		answer := func(moment time.Time, team, model string, took time.Duration, dollars int64) spending.Record {
 			return spending.Record{
-				At: at, TeamID: team, Provider: "alpha", Model: model, Status: 200, Latency: took, InputTokens: 10,
+				At: moment, TeamID: team, Provider: "alpha", Model: model, Status: 200, Latency: took, InputTokens: 10,
 				CostMicroUSD: dollars * spending.MicrosPerUSD, CostKnown: true,
 			}
 		}
-		over := answer(noon.AddDate(0, 0, -1), "", "large", 4*time.Second, 1)
-		over.FailedAttempts = []apierror.Attempt{
+		fallback := answer(noon.AddDate(0, 0, -1), "", "large", 4*time.Second, 1)
+		fallback.FailedAttempts = []apierror.Attempt{
 			{Provider: "beta", Model: "small", Status: 500, Code: "server_error", LatencyMS: 3000},
 		}
 		failed := spending.Record{
@@ -93,7 +93,7 @@ func TestRead(t *testing.T) {
 			Status:         502,
 			Code:           "all_providers_failed",
 			Latency:        time.Second,
-			FailedAttempts: over.FailedAttempts,
+			FailedAttempts: fallback.FailedAttempts,
 		}
 		left := answer(noon, "", "large", time.Second, 2)
 		left.Code, left.Status = "client_closed_request", 499
@@ -108,7 +108,7 @@ func TestRead(t *testing.T) {
 				3,
 			),
 			answer(noon.Add(-time.Hour), "team_red", "tiny", 2*time.Second, 0),
-			over,
+			fallback,
 			failed,
 			left,
 			answer(noon.AddDate(0, -1, 0), "", "old", time.Second, 50),

@@ -26,9 +26,9 @@ func TestResults(t *testing.T) {
 no JSON
 {"custom_id":"5","result":{"type":"succeeded","message":{"model":"gpt-5.4-nano","usage":{"input_tokens":10,"cache_read_input_tokens":20,"cache_creation_input_tokens":30,"output_tokens":4,"server_tool_use":{"web_search_requests":2}}}}}`
 	o := &Resource{ID: "batch_1", UserID: "alice", Provider: "openai", ProviderKey: "pk"}
-	for at := range len(file) {
+	for i := range len(file) {
 		r := NewResults(catalog.Embedded(), o, time.Now(), freely)
-		for _, piece := range []string{file[:at], file[at:]} {
+		for _, piece := range []string{file[:i], file[i:]} {
 			if _, err := io.WriteString(r, piece); err != nil {
 				t.Fatal(err)
 			}
@@ -46,7 +46,7 @@ gpt-5.4-nano in 60 cached 20 written 30 out 4 reasoning 0 cost 20007 true map[we
 unheard-of in 5 cached 0 written 0 out 6 reasoning 0 cost 0 false map[]
 `
 		if got.String() != want {
-			t.Fatalf("cut at %d:\n%s\nwant\n%s", at, got.String(), want)
+			t.Fatalf("cut at %d:\n%s\nwant\n%s", i, got.String(), want)
 		}
 	}
 }
@@ -165,8 +165,8 @@ func TestRename(t *testing.T) {
 
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("{\"a\":1}\n\n{\"body\":{\"model\":\"x\"}}"), 3)
-	f.Fuzz(func(t *testing.T, text []byte, at int) {
-		if at < 0 || at > len(text) {
+	f.Fuzz(func(t *testing.T, text []byte, i int) {
+		if i < 0 || i > len(text) {
 			return
 		}
 		collect := func(pieces ...[]byte) (got []string) {
@@ -184,8 +184,8 @@ func FuzzLines(f *testing.F) {
 			}
 			return got
 		}
-		if whole, cut := collect(text), collect(text[:at], text[at:]); strings.Join(whole, "\n") != strings.Join(cut, "\n") {
-			t.Errorf("%q gives %q, and cut at %d it gives %q", text, whole, at, cut)
+		if whole, cut := collect(text), collect(text[:i], text[i:]); strings.Join(whole, "\n") != strings.Join(cut, "\n") {
+			t.Errorf("%q gives %q, and cut at %d it gives %q", text, whole, i, cut)
 		}
 		names := &Names{Catalog: catalog.Embedded(), Account: new(keychain.Account), Provider: "openai"}
 		_, _ = NewInput(names, freely).Write(text)

@@ -87,11 +87,11 @@ func form(t *testing.T, parts ...string) (contentType, body string) {
 	for pair := range slices.Chunk(parts, 2) {
 		name, value := pair[0], pair[1]
 		if size, isFile := strings.CutPrefix(value, "@"); isFile {
-			into, err := w.CreateFormFile(name, "f.bin")
+			file, err := w.CreateFormFile(name, "f.bin")
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _ = into.Write(bytes.Repeat([]byte("\r\n--x name=\"model\"\r\n\r\n0123456789abcdef"), 24*len(size)*len(size)))
+			_, _ = file.Write(bytes.Repeat([]byte("\r\n--x name=\"model\"\r\n\r\n0123456789abcdef"), 24*len(size)*len(size)))
 			continue
 		}
 		if err := w.WriteField(name, value); err != nil {
@@ -227,8 +227,8 @@ func FuzzReadForm(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := ReadForm(t.Context(), form.ContentType(), bytes.NewReader(got), 4<<20, true, &share)
-		if err != nil || again.Model != "NEW" {
+		renamed, err := ReadForm(t.Context(), form.ContentType(), bytes.NewReader(got), 4<<20, true, &share)
+		if err != nil || renamed.Model != "NEW" {
 			t.Fatalf("%q becomes %q: %v", body, got, err)
 		}
 	})

@@ -28,16 +28,16 @@ type node struct {
 type keyUses struct{ at map[string]int64 }
 
 func (u *keyUses) Take(time.Time) map[string]int64 {
-	taken := u.at
+	uses := u.at
 	u.at = nil
-	return taken
+	return uses
 }
 
 func (u *keyUses) GiveBack(used map[string]int64) { u.at = used }
 
 func (u *keyUses) Write(c store.Conn, used map[string]int64) error {
-	for id, at := range used {
-		if _, err := c.Exec(`UPDATE gateway_keys SET last_used_at = ? WHERE id = ?`, at, id); err != nil {
+	for id, lastUsed := range used {
+		if _, err := c.Exec(`UPDATE gateway_keys SET last_used_at = ? WHERE id = ?`, lastUsed, id); err != nil {
 			return err
 		}
 	}

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestForecast checks forecasts that continue the spending of the last week, of the fewer days there are, or of today.
+// TestForecast checks forecasts that continue the spending of the last week, of the days there are if they are fewer,
+// or of today.
 func TestForecast(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -30,15 +31,15 @@ func TestForecast(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want := func(what string, today, month int64, end float64) {
+		want := func(name string, today, month int64, end float64) {
 			t.Helper()
 			f, err := n.Forecast(t.Context())
 			// The clock is some milliseconds off noon.
-			if off := f.MonthEnd - MicroUSD(
+			if diff := f.MonthEnd - MicroUSD(
 				end*MicrosPerUSD,
-			); err != nil || f.Today != MicroUSD(today*MicrosPerUSD) || f.Month != MicroUSD(month*MicrosPerUSD) || off < -10_000 ||
-				off > 10_000 {
-				t.Errorf("%s: %s today, %s this month, %s at its end, error %v", what, f.Today, f.Month, f.MonthEnd, err)
+			); err != nil || f.Today != MicroUSD(today*MicrosPerUSD) || f.Month != MicroUSD(month*MicrosPerUSD) || diff < -10_000 ||
+				diff > 10_000 {
+				t.Errorf("%s: %s today, %s this month, %s at its end, error %v", name, f.Today, f.Month, f.MonthEnd, err)
 			}
 		}
 		first := today.AddDate(0, 0, 1-today.Day()) // the first of March

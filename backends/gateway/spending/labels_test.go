@@ -112,8 +112,8 @@ func TestSpendingByAll(t *testing.T) {
 	})
 }
 
-// TestLabelsAreBounded checks that, once a day has MaxLabels labels, further ones are counted together, with several
-// nodes writing.
+// TestLabelsAreBounded checks that further labels are counted together once a day has MaxLabels labels, while several
+// nodes write.
 func TestLabelsAreBounded(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
@@ -151,9 +151,9 @@ func TestLabelsAreBounded(t *testing.T) {
 			t.Errorf("%d names of end users, %d others", count, others)
 		}
 		// A known label keeps its own row, and another day has room for new labels.
-		for i, at := range []time.Time{start, start.AddDate(0, 0, 1)} {
+		for i, day := range []time.Time{start, start.AddDate(0, 0, 1)} {
 			r := record(i)
-			r.At, r.Tags = at, []string{"tag 1", "fresh"}
+			r.At, r.Tags = day, []string{"tag 1", "fresh"}
 			logs[0].Add(r)
 		}
 		if err := logs[0].Flush(t.Context()); err != nil {

@@ -221,9 +221,9 @@ func TestUsageAfterRestore(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
 		log := quietLog(n)
-		add := func(from, to int) {
+		add := func(first, end int) {
 			t.Helper()
-			for i := from; i < to; i++ {
+			for i := first; i < end; i++ {
 				log.Add(record(i))
 			}
 			if err := log.Flush(t.Context()); err != nil {
@@ -243,12 +243,12 @@ func TestUsageAfterRestore(t *testing.T) {
 			log.unresolved = true
 			add(8, 10)
 		}
-		var rows, through int
+		var rows, counted int
 		err := n.db.Read(t.Context(), func(c store.Conn) error {
-			return c.Row("SELECT (SELECT count(*) FROM gateway_usage), (SELECT max(records) FROM gateway_usage_writers)").Scan(&rows, &through)
+			return c.Row("SELECT (SELECT count(*) FROM gateway_usage), (SELECT max(records) FROM gateway_usage_writers)").Scan(&rows, &counted)
 		})
-		if err != nil || rows != 15 || through != 15 || log.Pending() != 0 {
-			t.Errorf("%d records are written, %d counted, %d wait, want 15, 15 and 0; error %v", rows, through, log.Pending(), err)
+		if err != nil || rows != 15 || counted != 15 || log.Pending() != 0 {
+			t.Errorf("%d records are written, %d counted, %d wait, want 15, 15 and 0; error %v", rows, counted, log.Pending(), err)
 		}
 	})
 }

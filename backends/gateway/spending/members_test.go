@@ -27,9 +27,9 @@ func TestSpendingOfMembers(t *testing.T) {
 				}
 			}
 		}
-		sum := func(by ...string) (cost map[string]int64) {
+		sum := func(groups ...string) (cost map[string]int64) {
 			t.Helper()
-			lines, err := n.Spending(t.Context(), Query{TeamID: "team_2", By: by})
+			lines, err := n.Spending(t.Context(), Query{TeamID: "team_2", By: groups})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,8 +50,8 @@ func TestSpendingOfMembers(t *testing.T) {
 		if days := sum("user", "day"); len(days) < 4 {
 			t.Errorf("by day %v", days)
 		}
-		for _, by := range [][]string{{"user", "model"}, {"user", "hour"}, {"key"}, {"user", "key"}, {"user", "tag"}} {
-			_, err := n.Spending(t.Context(), Query{TeamID: "team_2", By: by})
+		for _, groups := range [][]string{{"user", "model"}, {"user", "hour"}, {"key"}, {"user", "key"}, {"user", "tag"}} {
+			_, err := n.Spending(t.Context(), Query{TeamID: "team_2", By: groups})
 			wantRefusal(t, err, http.StatusBadRequest, "invalid_value", "by")
 		}
 	})

@@ -16,10 +16,10 @@ func TestSpendingOfAllTeams(t *testing.T) {
 	onBoth(t, func(t *testing.T, p place) {
 		n := p.start(t)
 		log := quietLog(n)
-		begin := start.Add(-40 * time.Hour)
+		first := start.Add(-40 * time.Hour)
 		for i := range 60 {
 			r := Record{
-				At: begin.Add(time.Duration(i%5) * 10 * time.Hour), UserID: "alice", KeyID: "gk_1",
+				At: first.Add(time.Duration(i%5) * 10 * time.Hour), UserID: "alice", KeyID: "gk_1",
 				Provider: fmt.Sprint("provider-", i%2), Model: fmt.Sprint("model-", i%4),
 				InputTokens: int64(i), CostMicroUSD: int64(i * i), CostKnown: i%7 > 0,
 			}
@@ -35,10 +35,10 @@ func TestSpendingOfAllTeams(t *testing.T) {
 				}
 			}
 		}
-		for _, by := range [][]string{{"organisation"}, {"model"}, {"provider"}, {"day"}, {"day", "model"}, {"hour"}, {"hour", "provider"}} {
-			sum := func(by []string) map[string][4]int64 {
+		for _, groups := range [][]string{{"organisation"}, {"model"}, {"provider"}, {"day"}, {"day", "model"}, {"hour"}, {"hour", "provider"}} {
+			sum := func(groups []string) map[string][4]int64 {
 				t.Helper()
-				lines, err := n.Spending(t.Context(), Query{From: begin, To: start.Add(24 * time.Hour), By: by})
+				lines, err := n.Spending(t.Context(), Query{From: first, To: start.Add(24 * time.Hour), By: groups})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -55,9 +55,9 @@ func TestSpendingOfAllTeams(t *testing.T) {
 				}
 				return sums
 			}
-			got, want := sum(by), sum(append(slices.Clone(by), "team"))
+			got, want := sum(groups), sum(append(slices.Clone(groups), "team"))
 			if len(got) == 0 || fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("by %v: %v, want %v", by, got, want)
+				t.Errorf("by %v: %v, want %v", groups, got, want)
 			}
 		}
 	})

@@ -61,14 +61,14 @@ func TestPlans(t *testing.T) {
 				never: [2]string{"gateway_team_days", "gateway_team_days"},
 			},
 		} {
-			from, to := dayOfTotals(lastOfTotals-20), dayOfTotals(lastOfTotals+1)
-			q := Query{From: from, To: to, By: strings.Split(test.by, ","), TeamID: test.team}
+			firstDay, endDay := dayOfTotals(lastOfTotals-20), dayOfTotals(lastOfTotals+1)
+			q := Query{From: firstDay, To: endDay, By: strings.Split(test.by, ","), TeamID: test.team}
 			source, groups, err := q.check(n.now())
 			if err != nil {
 				t.Fatal(err)
 			}
-			begin, end := q.bounds(source)
-			statement, args, err := n.spendingStatement(t.Context(), &q, source, groups, begin, end)
+			first, end := q.bounds(source)
+			statement, args, err := n.spendingStatement(t.Context(), &q, source, groups, first, end)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -181,31 +181,31 @@ func TestUsageMatchesRecords(t *testing.T) {
 		if err := log.Flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for from := range int64(72) {
+		for hour := range int64(72) {
 			for _, length := range []int64{1, 5, 23, 24, 25, 48, 71} {
-				begin, end := day.Add(time.Duration(from)*time.Hour), day.Add(time.Duration(from+length)*time.Hour)
+				first, end := day.Add(time.Duration(hour)*time.Hour), day.Add(time.Duration(hour+length)*time.Hour)
 				var want sums
 				for i := range records {
 					r := &records[i]
-					if r.UserID == "alice" && !r.At.Before(begin) && r.At.Before(end) {
+					if r.UserID == "alice" && !r.At.Before(first) && r.At.Before(end) {
 						want.add(r)
 						want[sumFailedAttempts] += int64(len(r.FailedAttempts))
 					}
 				}
-				report, err := n.Usage(t.Context(), "alice", UsageQuery{From: begin, To: end, Group: []string{"hour", "tier", "day"}})
+				report, err := n.Usage(t.Context(), "alice", UsageQuery{From: first, To: end, Group: []string{"hour", "tier", "day"}})
 				if err != nil {
 					t.Fatal(err)
 				}
 				if !reflect.DeepEqual(report.Totals, want.report()) {
-					t.Fatalf("%d hours from hour %d:\ngot  %+v\nwant %+v", length, from, report.Totals, want.report())
+					t.Fatalf("%d hours from hour %d:\ngot  %+v\nwant %+v", length, hour, report.Totals, want.report())
 				}
-				for by, lines := range map[string][]UsageGroup{"hour": report.ByHour, "tier": report.ByTier, "day": report.ByDay} {
+				for key, lines := range map[string][]UsageGroup{"hour": report.ByHour, "tier": report.ByTier, "day": report.ByDay} {
 					var requests int64
 					for i := range lines {
 						requests += lines[i].Requests
 					}
 					if requests != want[sumRequests] {
-						t.Fatalf("%d hours from hour %d: %d requests by %s, want %d", length, from, requests, by, want[sumRequests])
+						t.Fatalf("%d hours from hour %d: %d requests by %s, want %d", length, hour, requests, key, want[sumRequests])
 					}
 				}
 			}

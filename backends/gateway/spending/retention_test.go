@@ -15,9 +15,9 @@ import (
 )
 
 // idle returns a Retention whose background job does not run.
-func idle(n *node, kept time.Duration) *Retention {
+func idle(n *node, retention time.Duration) *Retention {
 	r := NewRetention(n.Ledger, n.logger, nil)
-	r.keepFor.Store(int64(kept))
+	r.keepFor.Store(int64(retention))
 	return r
 }
 
@@ -33,8 +33,8 @@ func (n *node) count(t *testing.T, table string) (count int) {
 }
 
 // turn runs a sweep if one is due.
-func (r *Retention) turn(ctx context.Context, again bool) error {
-	return r.lease.Do(ctx, again, func(ctx context.Context) error {
+func (r *Retention) turn(ctx context.Context, retake bool) error {
+	return r.lease.Do(ctx, retake, func(ctx context.Context) error {
 		_, err := r.sweep(ctx)
 		return err
 	})
@@ -102,27 +102,27 @@ func TestRetention(t *testing.T) {
 func TestRetentionOfManyNodes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, p place) {
-		one, other := p.start(t), p.start(t)
-		turn := func(n *node, again bool, want error) {
+		first, other := p.start(t), p.start(t)
+		turn := func(n *node, retake bool, want error) {
 			t.Helper()
-			if err := idle(n, RequestsKept).turn(t.Context(), again); !errors.Is(err, want) {
+			if err := idle(n, RequestsKept).turn(t.Context(), retake); !errors.Is(err, want) {
 				t.Errorf("error %v, want %v", err, want)
 			}
 		}
-		turn(one, false, nil)
-		turn(one, false, jobs.ErrHeld) // not due yet
-		turn(one, true, nil)
+		turn(first, false, nil)
+		turn(first, false, jobs.ErrHeld) // not due yet
+		turn(first, true, nil)
 		turn(other, false, jobs.ErrHeld)
 		turn(other, true, jobs.ErrHeld)
 		other.clock.Offset.Add(int64(sweepEvery + time.Minute))
 		turn(other, false, nil)
-		turn(one, true, jobs.ErrHeld)
-		err := one.db.Write(t.Context(), idle(one, 0).lease.Hold)
+		turn(first, true, jobs.ErrHeld)
+		err := first.db.Write(t.Context(), idle(first, 0).lease.Hold)
 		if !errors.Is(err, jobs.ErrHeld) {
 			t.Errorf("during another node's turn: error %v", err)
 		}
-		one.sql(t, "UPDATE gateway_sweeps SET until = ?", schema.Micros(start.AddDate(1, 0, 0))) // by a node whose clock was wrong
-		turn(one, false, nil)
+		first.sql(t, "UPDATE gateway_sweeps SET until = ?", schema.Micros(start.AddDate(1, 0, 0))) // by a node whose clock was wrong
+		turn(first, false, nil)
 	})
 }
 

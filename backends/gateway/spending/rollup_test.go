@@ -81,7 +81,7 @@ func wantSumsOfLog(t *testing.T, p place, n *node) {
 
 // anyRecord returns a random record. It chooses among few users, keys, models and hours.
 func anyRecord(random *rand.Rand, i int) Record {
-	pick := func(of ...string) string { return of[random.IntN(len(of))] }
+	pick := func(values ...string) string { return values[random.IntN(len(values))] }
 	r := record(i)
 	r.At = start.Add(time.Duration(random.IntN(50)) * time.Hour)
 	r.UserID, r.KeyID = pick("alice", "bob"), pick("gk_1", "gk_2", "")

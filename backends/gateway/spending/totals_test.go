@@ -20,11 +20,11 @@ func dayOfTotals(day int) time.Time { return time.Date(2025, 1, 1+day, 0, 0, 0, 
 
 // anyRequest returns a random record on one of many days, often at the very beginning or end of the day.
 func anyRequest(random *rand.Rand) Record {
-	pick := func(of ...string) string { return of[random.IntN(len(of))] }
-	at := dayOfTotals(random.IntN(lastOfTotals))
-	at = at.Add([]time.Duration{0, 12 * time.Hour, 24*time.Hour - time.Microsecond}[random.IntN(3)])
+	pick := func(values ...string) string { return values[random.IntN(len(values))] }
+	moment := dayOfTotals(random.IntN(lastOfTotals))
+	moment = moment.Add([]time.Duration{0, 12 * time.Hour, 24*time.Hour - time.Microsecond}[random.IntN(3)])
 	r := Record{
-		At: at, UserID: pick("alice", "bob", "carol", ""), KeyID: pick("gk_1", "gk_2", "gk_3"), TeamID: pick("red", "blue", ""),
+		At: moment, UserID: pick("alice", "bob", "carol", ""), KeyID: pick("gk_1", "gk_2", "gk_3"), TeamID: pick("red", "blue", ""),
 		Provider: pick("alpha", "beta"), Model: pick("large", "small"), InputTokens: random.Int64N(1000),
 		OutputTokens: random.Int64N(100), WrittenTokens: random.Int64N(10), CostMicroUSD: random.Int64N(1000), CostKnown: true,
 		Code: pick("", "", "server_error"), Status: 200, Latency: time.Second,
@@ -39,8 +39,8 @@ func anyRequest(random *rand.Rand) Record {
 }
 
 // lineOf returns the groups of the report line to which a record belongs. If it belongs to none, ok is false.
-func lineOf(r *Record, by []string) (groups string, ok bool) {
-	for _, name := range by {
+func lineOf(r *Record, grouping []string) (groups string, ok bool) {
+	for _, name := range grouping {
 		text := ""
 		switch name {
 		case byTeam:
@@ -88,13 +88,13 @@ func addUp(records []Record, q *Query) map[string]string {
 			sum[groups][i] += n
 		}
 	}
-	from, to := StartOfDay(q.From), StartOfDay(q.To.Add(dayLong-1))
+	first, end := StartOfDay(q.From), StartOfDay(q.To.Add(dayLong-1))
 	if q.has(byHour) {
-		from, to = q.From.Truncate(time.Hour), q.To.Add(time.Hour-1).Truncate(time.Hour)
+		first, end = q.From.Truncate(time.Hour), q.To.Add(time.Hour-1).Truncate(time.Hour)
 	}
 	for i := range records {
 		r := records[i]
-		if r.At.Before(from) || !r.At.Before(to) || q.TeamID != "" && r.TeamID != q.TeamID {
+		if r.At.Before(first) || !r.At.Before(end) || q.TeamID != "" && r.TeamID != q.TeamID {
 			continue
 		}
 		add(&r, [5]int64{1, r.InputTokens + r.OutputTokens, r.CostMicroUSD, r.WrittenTokens, 0})
@@ -154,10 +154,10 @@ func TestSpendingMatchesRecords(t *testing.T) {
 		log := quietLog(n)
 		random := rand.New(rand.NewPCG(1, 2))
 		var records []Record
-		write := func(from, to int) {
+		write := func(first, end int) {
 			t.Helper()
-			for len(records) < to*3 {
-				if r := anyRequest(random); r.At.Before(dayOfTotals(to)) && !r.At.Before(dayOfTotals(from)) {
+			for len(records) < end*3 {
+				if r := anyRequest(random); r.At.Before(dayOfTotals(end)) && !r.At.Before(dayOfTotals(first)) {
 					records = append(records, r)
 					log.Add(r)
 				}
@@ -189,9 +189,9 @@ func TestSpendingMatchesRecords(t *testing.T) {
 		compare := func(now int) {
 			t.Helper()
 			for range 150 {
-				from := dayOfTotals(random.IntN(now+10) - 5)
-				to := from.AddDate(0, 0, 1+random.IntN(now))
-				q := Query{From: from.Add(time.Duration(random.IntN(2)) * time.Hour), To: to.Add(-time.Duration(random.IntN(2)) * time.Hour)}
+				first := dayOfTotals(random.IntN(now+10) - 5)
+				end := first.AddDate(0, 0, 1+random.IntN(now))
+				q := Query{From: first.Add(time.Duration(random.IntN(2)) * time.Hour), To: end.Add(-time.Duration(random.IntN(2)) * time.Hour)}
 				if random.IntN(2) == 0 {
 					q.To = dayOfTotals(now + 1)
 				}
@@ -213,7 +213,7 @@ func TestSpendingMatchesRecords(t *testing.T) {
 				}
 			}
 		}
-		at := func(day int, clock time.Duration) {
+		sweep := func(day int, clock time.Duration) {
 			t.Helper()
 			n.clock.Offset.Store(int64(dayOfTotals(day).Add(clock).Sub(start)))
 			if err := idle(n, 0).turn(t.Context(), true); err != nil {
@@ -237,18 +237,18 @@ func TestSpendingMatchesRecords(t *testing.T) {
 		write(0, 2)
 		compare(2)
 		write(2, 60)
-		at(60, 12*time.Hour) // computes the totals for the first time, as after an upgrade
+		sweep(60, 12*time.Hour) // computes the totals for the first time, as after an upgrade
 		if days := stored(); len(days) != 57 || days[0] != 1 || days[56] != 57 {
 			t.Errorf("there are totals of %v", days)
 		}
 		compare(60)
 		write(60, 61) // a record of a day without totals changes no totals
-		at(61, time.Hour)
+		sweep(61, time.Hour)
 		compare(61)
 		write(61, 150)
-		at(150, 0)
+		sweep(150, 0)
 		write(150, lastOfTotals)
-		at(lastOfTotals, 23*time.Hour)
+		sweep(lastOfTotals, 23*time.Hour)
 		days := stored()
 		compare(lastOfTotals)
 		for _, day := range days {

@@ -103,12 +103,12 @@ func TestBackground(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n, other := startNode(t, p), startNode(t, p)
-		may := make(chan struct{})
-		id, over := n.work(`{"model":"m","input":"one","background":true}`, waits(may, whole("1", "ONE")))
+		release := make(chan struct{})
+		id, done := n.work(`{"model":"m","input":"one","background":true}`, waits(release, whole("1", "ONE")))
 		other.becomes(id, statusInProgress)
 		other.checkRefused(alice, `{"model":"m","input":"x","previous_response_id":"`+id+`"}`, http.StatusBadRequest, "is in_progress")
-		close(may)
-		<-over
+		close(release)
+		<-done
 		answer := other.becomes(id, statusCompleted)
 		if !answer.Get("background").Bool() || answer.Get("output.1.content.0.text").Str != "ONE" {
 			t.Errorf("the answer is %s", answer.Raw)
@@ -132,15 +132,15 @@ func TestResume(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n, other := startNode(t, p), startNode(t, p)
-		may := make(chan struct{})
+		release := make(chan struct{})
 		all := events("1", "ONE or more")
-		id, over := n.work(`{"model":"m","input":"one","background":true,"stream":true}`, func(ctx context.Context, w http.ResponseWriter) error {
+		id, done := n.work(`{"model":"m","input":"one","background":true,"stream":true}`, func(ctx context.Context, w http.ResponseWriter) error {
 			w.Header().Set("Content-Type", "text/event-stream")
 			w.WriteHeader(http.StatusOK)
 			if err := write(w, strings.Join(all[:3], "")); err != nil {
 				return err
 			}
-			return waits(may, func(context.Context, http.ResponseWriter) error { return write(w, strings.Join(all[3:], "")) })(ctx, w)
+			return waits(release, func(context.Context, http.ResponseWriter) error { return write(w, strings.Join(all[3:], "")) })(ctx, w)
 		})
 		const want = "0 created,1 queued,2 in_progress,3 output_text.delta,4 output_text.delta,5 output_text.delta,6 completed"
 		got := make(chan string, 2)
@@ -154,8 +154,8 @@ func TestResume(t *testing.T) {
 			}()
 		}
 		schematest.Eventually(t, "events are there", func() bool { return n.rows("gateway_response_events") > 1 })
-		close(may)
-		<-over
+		close(release)
+		<-done
 		for range 2 {
 			if text := <-got; text != want {
 				t.Errorf("the stream is %s, want %s", text, want)
@@ -177,7 +177,7 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n, other := startNode(t, p), startNode(t, p)
-		id, over := n.work(`{"model":"m","input":"one","background":true,"stream":true}`, waits(nil, whole("1", "ONE")))
+		id, done := n.work(`{"model":"m","input":"one","background":true,"stream":true}`, waits(nil, whole("1", "ONE")))
 		n.becomes(id, statusInProgress)
 		for range 2 {
 			other.checkAnswer("POST /responses/"+id+"/cancel", "", "status", `"cancelled"`)
@@ -185,16 +185,16 @@ func TestCancel(t *testing.T) {
 		if _, err := n.renewLeases(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		<-over
+		<-done
 		n.checkAnswer("GET /responses/"+id, "", "status", `"cancelled"`)
 		_, stream := n.call(alice, "GET /responses/"+id+"?stream=true", "")
 		if got := strings.Join(numbers(stream.Str), ","); got != "0 created,1 queued,2 failed" || !strings.Contains(stream.Str, `"status":"cancelled"`) {
 			t.Errorf("the stream is %s", stream.Str)
 		}
 
-		id, over = n.work(`{"model":"m","input":"one","background":true}`, waits(nil, whole("1", "ONE")))
+		id, done = n.work(`{"model":"m","input":"one","background":true}`, waits(nil, whole("1", "ONE")))
 		n.checkAnswer("DELETE /responses/"+id, "", "deleted", "true")
-		<-over
+		<-done
 		n.checkNotFound(alice, "GET /responses/"+id)
 	})
 }
@@ -256,8 +256,8 @@ func TestFailures(t *testing.T) {
 		} {
 			for _, stream := range []bool{false, true} {
 				n.options = new(Options{Time: test.time}.WithDefaults())
-				id, over := n.work(fmt.Sprintf(`{"model":"m","input":"one","background":true,"stream":%t}`, stream), test.gives)
-				<-over
+				id, done := n.work(fmt.Sprintf(`{"model":"m","input":"one","background":true,"stream":%t}`, stream), test.gives)
+				<-done
 				answer := n.becomes(id, statusFailed)
 				if got := answer.Get("error.code").Str + " " + answer.Get("error.message").Str; got != test.want {
 					t.Errorf("%s: %s, want %s", name, got, test.want)
@@ -278,12 +278,12 @@ func TestShutdown(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n, other := startNode(t, p), startNode(t, p)
-		id, over := n.work(`{"model":"m","input":"one","background":true}`, waits(nil, whole("1", "ONE")))
+		id, done := n.work(`{"model":"m","input":"one","background":true}`, waits(nil, whole("1", "ONE")))
 		n.becomes(id, statusInProgress)
 		if err := n.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		<-over
+		<-done
 		other.checkAnswer("GET /responses/"+id, "", "error.message", `"`+errStopped.Error()+`"`)
 		turn, _ := n.begin(`{"model":"m","input":"one","background":true}`)
 		if _, err := n.Start(t.Context(), turn, "m", nil, nil, nil); apiErrorWith(t, err, http.StatusTooManyRequests) == nil {
@@ -299,12 +299,12 @@ func TestParallel(t *testing.T) {
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n := startNode(t, p)
 		n.options.Parallel = 1
-		may := make(chan struct{})
+		release := make(chan struct{})
 		const body = `{"model":"m","input":"one","background":true}`
-		ids, overs := make([]string, 0, acceptedFactor), make([]chan struct{}, 0, acceptedFactor)
+		ids, finished := make([]string, 0, acceptedFactor), make([]chan struct{}, 0, acceptedFactor)
 		for i := range acceptedFactor {
-			id, over := n.work(body, waits(may, whole(fmt.Sprint(i), "ONE")))
-			ids, overs = append(ids, id), append(overs, over)
+			id, done := n.work(body, waits(release, whole(fmt.Sprint(i), "ONE")))
+			ids, finished = append(ids, id), append(finished, done)
 		}
 		n.becomes(ids[0], statusInProgress)
 		n.checkAnswer("GET /responses/"+ids[1], "", "status", `"queued"`)
@@ -313,11 +313,11 @@ func TestParallel(t *testing.T) {
 			t.Error("the refusal has no Retry-After")
 		}
 		n.checkAnswer("POST /responses/"+ids[2]+"/cancel", "", "status", `"cancelled"`)
-		<-overs[2]
-		close(may)
-		for _, at := range []int{0, 1, 3} {
-			<-overs[at]
-			n.becomes(ids[at], statusCompleted)
+		<-finished[2]
+		close(release)
+		for _, index := range []int{0, 1, 3} {
+			<-finished[index]
+			n.becomes(ids[index], statusCompleted)
 		}
 		for _, id := range ids {
 			r, err := n.find(t.Context(), alice, id)

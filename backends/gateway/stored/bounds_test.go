@@ -15,8 +15,8 @@ func TestConversationBounds(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n := startNode(t, p)
-		_, made := n.call(alice, "POST /conversations", `{}`)
-		path := "/conversations/" + made.Get("id").Str
+		_, reply := n.call(alice, "POST /conversations", `{}`)
+		path := "/conversations/" + reply.Get("id").Str
 		const item = `{"items":[{"id":"msg_large","role":"user","content":"x"}]}`
 		n.checkAnswer("POST "+path+"/items", item, "data.0.id", `"msg_large"`)
 		n.exec(`UPDATE gateway_conversation_items SET size = ?`, maxHistory)
@@ -71,21 +71,21 @@ func TestBackgroundMemory(t *testing.T) {
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n := startNode(t, p)
 		budget := memory.New(1 << 20)
-		for name, then := range map[string]error{"is whole": nil, "fails": errBroken} {
+		for name, failure := range map[string]error{"is whole": nil, "fails": errBroken} {
 			turn, _ := n.begin(`{"model":"m","input":"x","background":true}`)
 			turn.Share = budget.Share(alice)
-			over, held := make(chan struct{}), int64(0)
+			done, held := make(chan struct{}), int64(0)
 			_, err := n.Start(t.Context(), turn, "m", nil, func(ctx context.Context, w http.ResponseWriter) error {
 				if err := whole("1", strings.Repeat("x", 100_000))(ctx, w); err != nil {
 					return err
 				}
 				held = budget.Taken()
-				return then
-			}, func() { close(over) })
+				return failure
+			}, func() { close(done) })
 			if err != nil {
 				t.Fatal(err)
 			}
-			<-over
+			<-done
 			if held < 100_000 || budget.Taken() != 0 {
 				t.Errorf("%s: %d bytes are taken during the answer and %d afterwards", name, held, budget.Taken())
 			}
@@ -102,10 +102,10 @@ func TestQuota(t *testing.T) {
 		n.options.Quota = 200_000
 		large := strings.Repeat("x", 40_000)
 		first := n.turn(`{"model":"m","input":"`+large+`"}`, "1", large)
-		_, made := n.call(alice, "POST /conversations", `{"items":[{"role":"user","content":"`+large+`"}]}`)
-		conversation := made.Get("id").Str
-		id, over := n.work(`{"model":"m","input":"x","background":true,"stream":true}`, streamed("2", large))
-		<-over
+		_, reply := n.call(alice, "POST /conversations", `{"items":[{"role":"user","content":"`+large+`"}]}`)
+		conversation := reply.Get("id").Str
+		id, done := n.work(`{"model":"m","input":"x","background":true,"stream":true}`, streamed("2", large))
+		<-done
 
 		other := startNode(t, p) // this node has stored nothing itself
 		other.options.Quota = n.options.Quota

@@ -174,19 +174,19 @@ func (n *node) exec(statement string, args ...any) {
 	}
 }
 
-// work starts a background response, which gives produces. The channel is closed when the work is over.
-func (n *node) work(body string, gives func(ctx context.Context, w http.ResponseWriter) error) (id string, over chan struct{}) {
+// work starts a background response whose handler is gives. The channel done is closed when the work is over.
+func (n *node) work(body string, gives func(ctx context.Context, w http.ResponseWriter) error) (id string, done chan struct{}) {
 	n.t.Helper()
 	turn, _ := n.begin(body)
-	over = make(chan struct{})
-	object, err := n.Start(n.t.Context(), turn, "m", []hub.Param{{Name: "metadata", Value: "{}"}}, gives, func() { close(over) })
+	done = make(chan struct{})
+	object, err := n.Start(n.t.Context(), turn, "m", []hub.Param{{Name: "metadata", Value: "{}"}}, gives, func() { close(done) })
 	if err != nil {
 		n.t.Fatal(err)
 	}
 	if got := gjson.GetBytes(object, "status").Str; got != statusQueued {
 		n.t.Errorf("the response begins as %s", got)
 	}
-	return gjson.GetBytes(object, "id").Str, over
+	return gjson.GetBytes(object, "id").Str, done
 }
 
 // whole returns a handler that answers with an unstreamed response.
@@ -199,12 +199,13 @@ func whole(item, text string) func(context.Context, http.ResponseWriter) error {
 	}
 }
 
-// waits returns a handler that calls then once may is closed, or returns the cause if the context ends first.
-func waits(may <-chan struct{}, then func(context.Context, http.ResponseWriter) error) func(context.Context, http.ResponseWriter) error {
+// waits returns a handler that calls next once release is closed. If the context ends first, the handler returns the
+// cause.
+func waits(release <-chan struct{}, next func(context.Context, http.ResponseWriter) error) func(context.Context, http.ResponseWriter) error {
 	return func(ctx context.Context, w http.ResponseWriter) error {
 		select {
-		case <-may:
-			return then(ctx, w)
+		case <-release:
+			return next(ctx, w)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -104,10 +104,10 @@ func TestSealed(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n := startNode(t, p)
-		_, made := n.call(alice, "POST /conversations", `{"metadata":{"topic":"SECRET"},"items":[{"role":"user","content":"SECRET"}]}`)
-		n.turn(`{"model":"m","input":"SECRET","conversation":"`+made.Get("id").Str+`"}`, "1", "SECRET")
-		_, over := n.work(`{"model":"m","input":"SECRET","background":true,"stream":true}`, streamed("2", "SECRET"))
-		<-over
+		_, conversation := n.call(alice, "POST /conversations", `{"metadata":{"topic":"SECRET"},"items":[{"role":"user","content":"SECRET"}]}`)
+		n.turn(`{"model":"m","input":"SECRET","conversation":"`+conversation.Get("id").Str+`"}`, "1", "SECRET")
+		_, done := n.work(`{"model":"m","input":"SECRET","background":true,"stream":true}`, streamed("2", "SECRET"))
+		<-done
 		for _, table := range []string{"gateway_responses", "gateway_response_events", "gateway_conversations", "gateway_conversation_items"} {
 			err := n.db.Read(t.Context(), func(c store.Conn) error {
 				list, err := store.List(c, func(row store.Row) (text string, err error) { return text, row.Scan(&text) }, `SELECT sealed FROM `+table)
@@ -162,8 +162,8 @@ func TestConversation(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n, other := startNode(t, p), startNode(t, p)
-		_, made := n.call(alice, "POST /conversations", `{"metadata":{"topic":"rain"},"items":[{"role":"developer","content":"be short"}]}`)
-		id := made.Get("id").Str
+		_, conversation := n.call(alice, "POST /conversations", `{"metadata":{"topic":"rain"},"items":[{"role":"developer","content":"be short"}]}`)
+		id := conversation.Get("id").Str
 		path := "/conversations/" + id
 		n.checkAnswer("GET "+path, "", "metadata", `{"topic":"rain"}`)
 		other.checkAnswer("POST "+path, `{"metadata":{"topic":"snow"}}`, "metadata.topic", `"snow"`)
@@ -225,12 +225,12 @@ func TestRetention(t *testing.T) {
 		n.options.Retention = 30 * 24 * time.Hour
 		old := n.turn(`{"model":"m","input":"old"}`, "o", "OLD").Get("id").Str
 		first := n.turn(`{"model":"m","input":"one"}`, "1", "ONE").Get("id").Str
-		_, made := n.call(alice, "POST /conversations", `{}`)
+		_, conversation := n.call(alice, "POST /conversations", `{}`)
 		n.clock.Offset.Add(int64(20 * 24 * time.Hour))
 		second := n.turn(`{"model":"m","input":"two","previous_response_id":"`+first+`"}`, "2", "TWO").Get("id").Str
 		n.clock.Offset.Add(int64(20 * 24 * time.Hour))
 		n.checkNotFound(alice, "GET /responses/"+old)
-		n.checkNotFound(alice, "GET /conversations/"+made.Get("id").Str)
+		n.checkNotFound(alice, "GET /conversations/"+conversation.Get("id").Str)
 		n.checkRefused(alice, `{"model":"m","input":"x","previous_response_id":"`+old+`"}`, http.StatusBadRequest, "")
 		_, body := n.begin(`{"model":"m","input":"three","previous_response_id":"` + second + `"}`)
 		if got := inputText(body); got != "one thought ONE two thought TWO three" {
@@ -398,13 +398,13 @@ func TestUnreadableText(t *testing.T) {
 	t.Parallel()
 	schematest.OnBoth(t, func(t *testing.T, p schematest.Place) {
 		n := startNode(t, p)
-		one := n.turn(`{"model":"m","input":"one"}`, "1", "ONE").Get("id").Str
-		two := n.turn(`{"model":"m","input":"two"}`, "2", "TWO").Get("id").Str
-		n.exec(`UPDATE gateway_responses SET sealed = (SELECT sealed FROM gateway_responses WHERE id = ?) WHERE id = ?`, two, one)
-		if status, _ := n.call(alice, "GET /responses/"+one, ""); status != http.StatusInternalServerError {
+		first := n.turn(`{"model":"m","input":"one"}`, "1", "ONE").Get("id").Str
+		second := n.turn(`{"model":"m","input":"two"}`, "2", "TWO").Get("id").Str
+		n.exec(`UPDATE gateway_responses SET sealed = (SELECT sealed FROM gateway_responses WHERE id = ?) WHERE id = ?`, second, first)
+		if status, _ := n.call(alice, "GET /responses/"+first, ""); status != http.StatusInternalServerError {
 			t.Errorf("the text of another response is a %d", status)
 		}
-		_, _, err := n.Begin(t.Context(), alice, n.options, []byte(`{"model":"m","input":"x","previous_response_id":"`+one+`"}`))
+		_, _, err := n.Begin(t.Context(), alice, n.options, []byte(`{"model":"m","input":"x","previous_response_id":"`+first+`"}`))
 		if err == nil || errors.Is(err, store.ErrUnavailable) {
 			t.Errorf("it is continued: %v", err)
 		}

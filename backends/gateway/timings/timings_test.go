@@ -54,27 +54,27 @@ func TestCounts(t *testing.T) {
 	t.Parallel()
 	databases.OnBoth(t, func(t *testing.T, db *store.DB) {
 		for minute := range 3 {
-			at := begin.Add(time.Duration(minute) * time.Minute)
+			moment := begin.Add(time.Duration(minute) * time.Minute)
 			write(
 				t,
 				db,
 				Sample{
-					At:   at,
+					At:   moment,
 					Kind: All,
 					Took: time.Second,
 				},
-				Sample{At: at, Kind: All, Took: 9 * time.Second},
-				Sample{At: at, Kind: All, Failed: true},
+				Sample{At: moment, Kind: All, Took: 9 * time.Second},
+				Sample{At: moment, Kind: All, Failed: true},
 				Sample{
-					At:       at,
+					At:       moment,
 					Kind:     Model,
 					Provider: "alpha",
 					Model:    "large",
 					Took:     time.Second,
 				},
-				Sample{At: at, Kind: Model, Provider: "beta", Model: "small", Failed: true},
-				Sample{At: at, Kind: Team, TeamID: "red", Took: time.Second},
-				Sample{At: at, Kind: Team, Took: time.Second},
+				Sample{At: moment, Kind: Model, Provider: "beta", Model: "small", Failed: true},
+				Sample{At: moment, Kind: Team, TeamID: "red", Took: time.Second},
+				Sample{At: moment, Kind: Team, Took: time.Second},
 			)
 		}
 		day, month := begin.Add(-24*time.Hour), begin.AddDate(0, 1, 0)
@@ -173,9 +173,9 @@ func TestPercentile(t *testing.T) {
 		}
 		slices.Sort(took)
 		for _, part := range []float64{0.5, 0.95, 0.99, 1} {
-			at := max(int(part*float64(len(took))+0.999999)-1, 0)
-			got, want := c.Percentile(part), max(took[at], time.Millisecond)
-			if off := float64(got) / float64(want); off < 0.79 || off > 1.27 {
+			index := max(int(part*float64(len(took))+0.999999)-1, 0)
+			got, want := c.Percentile(part), max(took[index], time.Millisecond)
+			if ratio := float64(got) / float64(want); ratio < 0.79 || ratio > 1.27 {
 				t.Errorf("%d, %v: %s, want %s", len(took), part, got, want)
 			}
 		}
@@ -194,11 +194,11 @@ func TestPercentile(t *testing.T) {
 			t.Errorf("%s: %s, want %s", took, c.Percentile(1), want)
 		}
 	}
-	var both Counts
-	both.Add(&c)
-	both.Add(&c)
-	if both.Failed != 6 {
-		t.Errorf("%+v", both)
+	var sum Counts
+	sum.Add(&c)
+	sum.Add(&c)
+	if sum.Failed != 6 {
+		t.Errorf("%+v", sum)
 	}
 }
 
@@ -208,14 +208,14 @@ func BenchmarkRead(b *testing.B) {
 		db := open(b)
 		for day := range 30 {
 			var batch Batch
-			at := begin.AddDate(0, 0, day)
+			moment := begin.AddDate(0, 0, day)
 			for bucket := range 18 {
 				took := bucketEnd(30 + bucket)
 				for team := range 200 {
-					batch.Add(Sample{At: at, Kind: Team, TeamID: fmt.Sprint("team_", team), Took: took})
+					batch.Add(Sample{At: moment, Kind: Team, TeamID: fmt.Sprint("team_", team), Took: took})
 				}
 				for model := range 20 {
-					batch.Add(Sample{At: at, Kind: Model, Provider: "alpha", Model: fmt.Sprint(model), Took: took})
+					batch.Add(Sample{At: moment, Kind: Model, Provider: "alpha", Model: fmt.Sprint(model), Took: took})
 				}
 			}
 			if err := db.Write(b.Context(), batch.Write); err != nil {

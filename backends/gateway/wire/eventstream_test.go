@@ -91,13 +91,13 @@ func FuzzEventStream(f *testing.F) {
 	f.Add(frame(f, `{"a":1}`, ":message-type", "event", ":event-type", "x"))
 	f.Add([]byte{0, 0, 0, 16, 0, 0, 0, 0, 5, 194, 72, 235, 125, 152, 200, 255})
 	f.Fuzz(func(t *testing.T, body []byte) {
-		at, err := io.ReadAll(NewEventStream(io.NopCloser(bytes.NewReader(body))))
-		bit, again := io.ReadAll(NewEventStream(io.NopCloser(iotest.OneByteReader(bytes.NewReader(body)))))
-		if !bytes.Equal(at, bit) || (err == nil) != (again == nil) {
-			t.Errorf("%q, %v; byte by byte %q, %v", at, err, bit, again)
+		whole, err := io.ReadAll(NewEventStream(io.NopCloser(bytes.NewReader(body))))
+		bit, bitErr := io.ReadAll(NewEventStream(io.NopCloser(iotest.OneByteReader(bytes.NewReader(body)))))
+		if !bytes.Equal(whole, bit) || (err == nil) != (bitErr == nil) {
+			t.Errorf("%q, %v; byte by byte %q, %v", whole, err, bit, bitErr)
 		}
-		for event := range strings.SplitSeq(strings.TrimSuffix(string(at), "\n\n"), "\n\n") {
-			if len(at) > 0 && (!strings.HasPrefix(event, "event: ") || strings.Count(event, "\n") != 1) {
+		for event := range strings.SplitSeq(strings.TrimSuffix(string(whole), "\n\n"), "\n\n") {
+			if len(whole) > 0 && (!strings.HasPrefix(event, "event: ") || strings.Count(event, "\n") != 1) {
 				t.Errorf("not one event: %q", event)
 			}
 		}
@@ -132,7 +132,7 @@ func TestEventStreamTakesMemory(t *testing.T) {
 	if err != nil || len(got) < 1<<20 {
 		t.Fatalf("%d bytes, %v", len(got), err)
 	}
-	if most := slices.Max(body.asked); most < 3<<20 || most > 12<<20 || body.asked[len(body.asked)-1] != 0 {
+	if peak := slices.Max(body.asked); peak < 3<<20 || peak > 12<<20 || body.asked[len(body.asked)-1] != 0 {
 		t.Errorf("asked for %v", body.asked)
 	}
 	claimed := binary.BigEndian.AppendUint32(nil, MaxEvent)

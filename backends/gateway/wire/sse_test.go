@@ -35,9 +35,9 @@ func readEvents(r io.Reader) []string {
 	}
 }
 
-// split returns text in two reads, cut at a byte.
-func split(text string, at int) io.Reader {
-	return io.MultiReader(strings.NewReader(text[:at]), strings.NewReader(text[at:]))
+// split returns a reader that delivers text in two reads, cut at the given byte offset.
+func split(text string, offset int) io.Reader {
+	return io.MultiReader(strings.NewReader(text[:offset]), strings.NewReader(text[offset:]))
 }
 
 var sseCases = []struct {
@@ -92,9 +92,9 @@ func TestEventReader(t *testing.T) {
 	for _, c := range sseCases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			for at := range len(c.text) + 1 {
-				if got := readEvents(split(c.text, at)); !slices.Equal(got, c.want) {
-					t.Fatalf("cut at byte %d: %q, want %q", at, got, c.want)
+			for offset := range len(c.text) + 1 {
+				if got := readEvents(split(c.text, offset)); !slices.Equal(got, c.want) {
+					t.Fatalf("cut at byte %d: %q, want %q", offset, got, c.want)
 				}
 			}
 			for name, r := range map[string]io.Reader{
@@ -279,7 +279,7 @@ func plainEvents(text string) []string {
 	text = strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)
 	var got []string
 	var name string
-	data, have := make([]string, 0, 4), false
+	data, hasData := make([]string, 0, 4), false
 	lines := strings.Split(text, "\n")
 	if lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
@@ -289,18 +289,18 @@ func plainEvents(text string) []string {
 		value = strings.TrimPrefix(value, " ")
 		switch {
 		case line == "":
-			if have {
+			if hasData {
 				got = append(got, strings.ToValidUTF8(name, "\ufffd")+"="+strings.ToValidUTF8(strings.Join(data, "\n"), "\ufffd"))
 			}
-			name, data, have = "", data[:0], false
+			name, data, hasData = "", data[:0], false
 		case field == "" && i < len(lines):
-			if !have && name == "" {
+			if !hasData && name == "" {
 				got = append(got, ":")
 			}
 		case field == "event":
 			name = value
 		case field == "data":
-			data, have = append(data, value), true
+			data, hasData = append(data, value), true
 		}
 	}
 	return got
@@ -310,15 +310,15 @@ func FuzzEventReader(f *testing.F) {
 	for _, c := range sseCases {
 		f.Add(c.text, 3)
 	}
-	f.Fuzz(func(t *testing.T, text string, at int) {
+	f.Fuzz(func(t *testing.T, text string, offset int) {
 		want := plainEvents(text)
 		if got := readEvents(strings.NewReader(text)); !slices.Equal(got, want) {
 			t.Fatalf("%q: %q, want %q", text, got, want)
 		}
 		if len(text) > 0 {
-			at = int(uint(at) % uint(len(text)))
-			if got := readEvents(split(text, at)); !slices.Equal(got, want) {
-				t.Fatalf("%q cut at %d: %q, want %q", text, at, got, want)
+			offset = int(uint(offset) % uint(len(text)))
+			if got := readEvents(split(text, offset)); !slices.Equal(got, want) {
+				t.Fatalf("%q cut at %d: %q, want %q", text, offset, got, want)
 			}
 		}
 		if got := readEvents(iotest.OneByteReader(strings.NewReader(text))); !slices.Equal(got, want) {

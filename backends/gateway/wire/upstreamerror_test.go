@@ -94,12 +94,12 @@ func TestUpstreamErrorIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	e := ParseUpstreamError(500, body)
-	for what, field := range map[string]struct {
+	for name, field := range map[string]struct {
 		text string
 		most int
 	}{"message": {e.Message, 2000}, "type": {e.Type, 100}, "code": {e.Code, 100}, "param": {e.Param, 200}} {
 		if len(field.text) > field.most || len(field.text) < field.most-1 || !utf8.ValidString(field.text) {
-			t.Errorf("%s has %d bytes, at most %d are due", what, len(field.text), field.most)
+			t.Errorf("%s has %d bytes, at most %d are due", name, len(field.text), field.most)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func library(t *testing.T, files fs.FS) *Library {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	l := library(t, small)
-	for at, contains := range map[string][]string{
+	for name, contains := range map[string][]string{
 		"": {
 			`<h1 id="start">Start</h1>`, `<a href="/docs/how-to/budgets#set-one">budgets</a>`, ", the code, ", `<a href="https://example.com/x">`,
 			`<img src="/docs/images/p.svg" alt="a picture">`,
@@ -45,22 +45,22 @@ func TestPages(t *testing.T) {
 			`<a href="/docs">the start</a>`, `<a href="#set-one-1">above</a>`, `, a file.`, `<caption class="hidden">Set one</caption>`, `<th scope="col" align="right">Number</th>`, `<td align="right">1</td>`, "</tbody>\n</table></div>",
 		},
 	} {
-		page := l.Page(at)
+		page := l.Page(name)
 		if page == nil {
-			t.Fatalf("there is no page %q", at)
+			t.Fatalf("there is no page %q", name)
 		}
 		for _, text := range contains {
 			if !strings.Contains(string(page.HTML), text) {
-				t.Errorf("%q lacks %s:\n%s", at, text, page.HTML)
+				t.Errorf("%q lacks %s:\n%s", name, text, page.HTML)
 			}
 		}
 		if strings.Contains(string(page.HTML), "<b>") || strings.Contains(string(page.HTML), "style=") {
-			t.Errorf("%q has HTML of its own:\n%s", at, page.HTML)
+			t.Errorf("%q has HTML of its own:\n%s", name, page.HTML)
 		}
 	}
-	for _, at := range []string{"README", "how-to", "how-to/budgets.md", "how-to/../known", "none"} {
-		if l.Page(at) != nil {
-			t.Errorf("there is a page %q", at)
+	for _, name := range []string{"README", "how-to", "how-to/budgets.md", "how-to/../known", "none"} {
+		if l.Page(name) != nil {
+			t.Errorf("there is a page %q", name)
 		}
 	}
 	if headings := l.Page("how-to/budgets").Headings; len(headings) != 2 || headings[1].ID != "set-one-1" || headings[1].Text != "Set one" {
@@ -78,9 +78,9 @@ func TestPages(t *testing.T) {
 	if picture, ok := l.Image("images/p.svg"); !ok || string(picture) != "<svg/>" {
 		t.Errorf("the picture is %q", picture)
 	}
-	for _, at := range []string{"images/q.svg", "how-to/dash.json", "../documents/documents.go", "README.md", ""} {
-		if _, ok := l.Image(at); ok {
-			t.Errorf("%q is a picture", at)
+	for _, name := range []string{"images/q.svg", "how-to/dash.json", "../documents/documents.go", "README.md", ""} {
+		if _, ok := l.Image(name); ok {
+			t.Errorf("%q is a picture", name)
 		}
 	}
 }
@@ -147,14 +147,14 @@ func TestOwnDocuments(t *testing.T) {
 			t.Errorf("%s has no title, no text, or raw HTML: title %q, HTML %.200s", name, page.Title, page.HTML)
 		}
 		for _, match := range linked.FindAllStringSubmatch(string(page.HTML), -1) {
-			to, anchor, _ := strings.Cut(match[1], "#")
-			if strings.Contains(to, "://") || strings.HasPrefix(to, "mailto:") {
+			address, anchor, _ := strings.Cut(match[1], "#")
+			if strings.Contains(address, "://") || strings.HasPrefix(address, "mailto:") {
 				continue
 			}
 			count++
 			target := page
-			if to != "" {
-				path, ok := strings.CutPrefix(to, "/docs")
+			if address != "" {
+				path, ok := strings.CutPrefix(address, "/docs")
 				path = strings.TrimPrefix(path, "/")
 				if _, isImage := l.Image(path); isImage {
 					continue

@@ -54,26 +54,26 @@ func TestPacked(t *testing.T) {
 		"an empty one": "[]",
 		"a list":       "[" + strings.Repeat(`{"level":"notice","message":"Applied catalog in 1.23 seconds"},`, 500) + "1]",
 	} {
-		kept := map[string][]byte{
+		encodings := map[string][]byte{
 			"packed": packed.Pack([]byte(text)), "gzip": zipped(t, []byte(text)),
 			"gzip of two": zipped(t, []byte(text[:len(text)/2]), []byte(text[len(text)/2:])),
 		}
 		for _, level := range []int{flate.NoCompression, flate.BestSpeed, flate.DefaultCompression, flate.HuffmanOnly} {
-			kept[fmt.Sprint("deflated at ", level)] = deflated(t, []byte(text), level)
+			encodings[fmt.Sprint("deflated at ", level)] = deflated(t, []byte(text), level)
 		}
-		for how, p := range kept {
+		for encoding, p := range encodings {
 			got, err := packed.Append([]byte("before "), p, len(text))
 			if err != nil || string(got) != "before "+text {
-				t.Errorf("%s, %s: got %d bytes, %v, want %d", name, how, len(got), err, len("before ")+len(text))
+				t.Errorf("%s, %s: got %d bytes, %v, want %d", name, encoding, len(got), err, len("before ")+len(text))
 			}
 			if text == "" {
 				continue
 			}
 			if got, err := packed.Append([]byte("before"), p, len(text)-1); !errors.Is(err, packed.ErrTooLong) || string(got) != "before" {
-				t.Errorf("%s, %s, a byte too long: got %d bytes, %v", name, how, len(got), err)
+				t.Errorf("%s, %s, a byte too long: got %d bytes, %v", name, encoding, len(got), err)
 			}
 		}
-		if long := kept["packed"]; len(text) > 1000 && len(long) > len(text)/5 {
+		if long := encodings["packed"]; len(text) > 1000 && len(long) > len(text)/5 {
 			t.Errorf("%s: %d bytes are packed to %d", name, len(text), len(long))
 		}
 	}

@@ -105,16 +105,16 @@ func check(t *testing.T, b *fixture, c recordedAnswer) {
 		t.Fatal(err)
 	}
 	ordered := c.Compare == "ordered"
-	have, want := rowTexts(t, got, ordered), rowTexts(t, *c.Response.JSON, ordered)
+	gotRows, want := rowTexts(t, got, ordered), rowTexts(t, *c.Response.JSON, ordered)
 	if c.Compare == "subset" {
-		wantEqual(t, "number of rows", len(have), len(want))
+		wantEqual(t, "number of rows", len(gotRows), len(want))
 		return
 	}
-	if !slices.Equal(have, want) {
-		t.Errorf("%d rows, want %d", len(have), len(want))
-		for i := range min(len(have), len(want)) {
-			if have[i] != want[i] {
-				t.Fatalf("first difference:\ngot  %s\nwant %s", have[i], want[i])
+	if !slices.Equal(gotRows, want) {
+		t.Errorf("%d rows, want %d", len(gotRows), len(want))
+		for i := range min(len(gotRows), len(want)) {
+			if gotRows[i] != want[i] {
+				t.Fatalf("first difference:\ngot  %s\nwant %s", gotRows[i], want[i])
 			}
 		}
 	}

@@ -19,7 +19,7 @@ var generated = flag.Int("generated", 600, "how many generated queries the engin
 // generator generates queries by the grammar, most of them valid.
 type generator struct{ *rand.Rand }
 
-func pick[T any](g generator, from ...T) T { return from[g.IntN(len(from))] }
+func pick[T any](g generator, choices ...T) T { return choices[g.IntN(len(choices))] }
 
 var (
 	eventTexts = []string{"certname", "status", "resource_type", "resource_title", "property", "name", "message", "file", "containing_class", "environment", "configuration_version", "report"}
@@ -356,8 +356,8 @@ func (e engines) compareQueries(t *testing.T, g generator, queries int) {
 		difference, a := e.compareAnswers(t, path, pairs)
 		if difference != "" {
 			small := e.shrink(t, path, pairs)
-			if again, _ := e.compareAnswers(t, path, small); again != "" {
-				difference = again
+			if smallDifference, _ := e.compareAnswers(t, path, small); smallDifference != "" {
+				difference = smallDifference
 			}
 			t.Fatalf("%d: %s %q\nof %q\n%s", n, path, small, pairs, difference)
 		}

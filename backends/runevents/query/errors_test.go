@@ -217,7 +217,7 @@ func TestHTTP(t *testing.T) {
 		r.URL.RawQuery += more
 		return r
 	}
-	with := func(r *http.Request, name, v string) *http.Request {
+	withHeader := func(r *http.Request, name, v string) *http.Request {
 		r.Header.Set(name, v)
 		return r
 	}
@@ -228,14 +228,14 @@ func TestHTTP(t *testing.T) {
 		status int
 		text   string
 	}{
-		"any":             {with(get(), "Accept", "*/*"), 200, "[]"},
-		"application":     {with(get(), "Accept", "application/*"), 200, "[]"},
-		"weighed":         {with(get(), "Accept", "text/html, */*;q=0.1"), 200, "[]"},
-		"html":            {with(get(), "Accept", "text/html"), 406, "must accept application/json"},
-		"refused":         {with(get(), "Accept", "application/json;q=0"), 406, "must accept application/json"},
-		"empty accept":    {with(get(), "Accept", ""), 200, "[]"},
-		"empty element":   {with(get(), "Accept", "text/html,"), 406, "must accept application/json"},
-		"before query":    {with(request("/events", "query", "["), "Accept", "text/html"), 406, "must accept application/json"},
+		"any":             {withHeader(get(), "Accept", "*/*"), 200, "[]"},
+		"application":     {withHeader(get(), "Accept", "application/*"), 200, "[]"},
+		"weighed":         {withHeader(get(), "Accept", "text/html, */*;q=0.1"), 200, "[]"},
+		"html":            {withHeader(get(), "Accept", "text/html"), 406, "must accept application/json"},
+		"refused":         {withHeader(get(), "Accept", "application/json;q=0"), 406, "must accept application/json"},
+		"empty accept":    {withHeader(get(), "Accept", ""), 200, "[]"},
+		"empty element":   {withHeader(get(), "Accept", "text/html,"), 406, "must accept application/json"},
+		"before query":    {withHeader(request("/events", "query", "["), "Accept", "text/html"), 406, "must accept application/json"},
 		"put":             {httptest.NewRequest(http.MethodPut, "/query/v4/events", nil), 405, "queries must be made via GET or POST"},
 		"plain body":      {body("{}", "text/plain"), 415, "content type text/plain not supported"},
 		"charset":         {body(`{"query":`+narrow+`}`, "application/json; charset=utf-8"), 200, "[]"},
@@ -285,7 +285,7 @@ func TestHTTP(t *testing.T) {
 			t.Errorf("%s: %d %s\nwant %d %s", name, a.status, a.body, c.status, c.text)
 		}
 	}
-	a := b.call(with(request("/events"), "Accept-Encoding", "gzip"))
+	a := b.call(withHeader(request("/events"), "Accept-Encoding", "gzip"))
 	if a.header.Get("Content-Encoding") != "gzip" || !strings.HasPrefix(a.body, "\x1f\x8b") {
 		t.Errorf("not compressed: %v", a.header)
 	}

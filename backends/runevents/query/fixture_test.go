@@ -238,10 +238,10 @@ func rowTexts(tb testing.TB, rows []map[string]any, ordered bool) []string {
 	return out
 }
 
-func wantEqual(tb testing.TB, what string, got, want any) {
+func wantEqual(tb testing.TB, name string, got, want any) {
 	tb.Helper()
 	if !reflect.DeepEqual(got, want) {
-		tb.Errorf("%s:\ngot  %v\nwant %v", what, got, want)
+		tb.Errorf("%s:\ngot  %v\nwant %v", name, got, want)
 	}
 }
 

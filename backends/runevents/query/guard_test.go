@@ -126,8 +126,8 @@ func TestIdleReaders(t *testing.T) {
 			if size := len(b.get("/events").body); size <= query.MaxBuffered {
 				t.Fatalf("%d bytes are no long answer", size)
 			}
-			const readers = 40 // more than connections
-			asked, read := make(chan struct{}, 2*readers), make(chan struct{})
+			const readers = 40 // more than there are connections
+			writes, read := make(chan struct{}, 2*readers), make(chan struct{})
 			var ended sync.WaitGroup
 			idle := func(ctx context.Context, pairs ...string) {
 				for range readers {
@@ -137,24 +137,24 @@ func TestIdleReaders(t *testing.T) {
 								panic(r)
 							}
 						}()
-						b.Serve(&blockedWriter{httptest.NewRecorder(), asked, read}, request("/events", pairs...).WithContext(ctx), "events", query.Scope{})
+						b.Serve(&blockedWriter{httptest.NewRecorder(), writes, read}, request("/events", pairs...).WithContext(ctx), "events", query.Scope{})
 					})
 				}
 			}
 			idle(t.Context(), "limit", "500")
-			for range readers { // of shorter ones all get to their first byte
-				<-asked
+			for range readers { // all readers of the shorter answers get to their first byte
+				<-writes
 			}
 			long := b.LongPlaces()
 			stay, leave := context.WithCancel(t.Context())
 			defer leave()
 			idle(stay)
 			for range long {
-				<-asked
+				<-writes
 			}
 			wantEqual(t, "a query", b.get("/nodes", "limit", "1").status, http.StatusOK)
 			b.submit(t, "store report", 8, []byte(specialReport))
-			leave() // that they get all of it is seen elsewhere
+			leave() // other tests check that clients get the whole answer
 			close(read)
 			ended.Wait()
 		})

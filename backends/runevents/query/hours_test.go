@@ -17,7 +17,7 @@ func TestHours(t *testing.T) {
 		const hour = 60 * 60 * 1000
 		const base = 1772409600000 // 2026-03-02T00:00:00Z
 		total := 0
-		for _, within := range [][2]int64{
+		for _, interval := range [][2]int64{
 			{-1 << 50, 1 << 50},
 			{base, base + 24*hour},
 			{base + 1, base + 24*hour - 1},
@@ -31,7 +31,7 @@ func TestHours(t *testing.T) {
 		} {
 			want, ofNodes := "", ""
 			err := b.db.Read(t.Context(), func(c store.Conn) error {
-				rows, err := c.Rows("SELECT n.certname, w.name, COUNT(*) FROM run_events e JOIN run_nodes n ON n.id = e.node JOIN run_words w ON w.id = e.status WHERE e.at >= $1 AND e.at < $2 GROUP BY n.certname, w.name ORDER BY n.certname, w.name", within[0], within[1])
+				rows, err := c.Rows("SELECT n.certname, w.name, COUNT(*) FROM run_events e JOIN run_nodes n ON n.id = e.node JOIN run_words w ON w.id = e.status WHERE e.at >= $1 AND e.at < $2 GROUP BY n.certname, w.name ORDER BY n.certname, w.name", interval[0], interval[1])
 				if err != nil {
 					return err
 				}
@@ -57,11 +57,11 @@ func TestHours(t *testing.T) {
 			}
 			want = "[" + strings.TrimPrefix(want, ",") + "]"
 			var bounds []string
-			if within[0] > 0 {
-				bounds = append(bounds, fmt.Sprintf(`[">=","timestamp",%d]`, within[0]))
+			if interval[0] > 0 {
+				bounds = append(bounds, fmt.Sprintf(`[">=","timestamp",%d]`, interval[0]))
 			}
-			if within[1] < 1<<50 {
-				bounds = append(bounds, fmt.Sprintf(`["<=","timestamp",%d]`, within[1]-1))
+			if interval[1] < 1<<50 {
+				bounds = append(bounds, fmt.Sprintf(`["<=","timestamp",%d]`, interval[1]-1))
 			}
 			clause := "[]"
 			if len(bounds) > 0 {
@@ -69,13 +69,13 @@ func TestHours(t *testing.T) {
 			}
 			a := b.get("/events", "query", `["extract",["status",["function","count"]],`+clause+`,["group_by","status"]]`, "order_by", `[{"field":"status"}]`)
 			if a.body != want {
-				t.Errorf("%v: %s, want %s", within, a.body, want)
+				t.Errorf("%v: %s, want %s", interval, a.body, want)
 			}
 			ofNodes = "[" + strings.TrimPrefix(ofNodes, ",") + "]"
 			a = b.get("/events", "query", `["extract",["certname","status",["function","count"]],`+clause+`,["group_by","certname","status"]]`,
 				"order_by", `[{"field":"certname"},{"field":"status"}]`)
 			if a.body != ofNodes {
-				t.Errorf("%v: %s, want %s", within, a.body, ofNodes)
+				t.Errorf("%v: %s, want %s", interval, a.body, ofNodes)
 			}
 		}
 		if total < 2333 {

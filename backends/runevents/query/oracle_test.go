@@ -70,8 +70,8 @@ func newOracle(tb testing.TB, b *fixture) *oracle {
 
 // null reports whether the database has no value. A value that was sent as null is a value.
 func null(row map[string]any, field string) bool {
-	sent := (field == "new_value" || field == "old_value") && row["status"] != "skipped"
-	return row[field] == nil && !sent
+	hasValue := (field == "new_value" || field == "old_value") && row["status"] != "skipped"
+	return row[field] == nil && !hasValue
 }
 
 // moment returns a time in the format of rows.
@@ -85,8 +85,8 @@ func moment(v any) (string, bool) {
 			v = "2026-03-04"
 		}
 		for _, layout := range []string{time.RFC3339, time.DateOnly, "2006"} {
-			if at, err := time.Parse(layout, v); err == nil {
-				return at.UTC().Format(shown), true
+			if ts, err := time.Parse(layout, v); err == nil {
+				return ts.UTC().Format(shown), true
 			}
 		}
 	}
@@ -106,15 +106,15 @@ func text(v any) string {
 
 func (o *oracle) equal(row map[string]any, field string, v any) verdict {
 	if null(row, field) {
-		if o.distinct || strings.HasSuffix(field, "_value") { // of a property: null is a value as others are
+		if o.distinct || strings.HasSuffix(field, "_value") { // for the values of a property, null is a value like any other
 			return no
 		}
 		return unknown
 	}
 	switch {
 	case isTime(field):
-		at, _ := moment(v)
-		return verdictOf(row[field] == at)
+		ts, _ := moment(v)
+		return verdictOf(row[field] == ts)
 	case field == "containment_path":
 		return verdictOf(slices.Contains(row[field].([]any), any(text(v))))
 	}
@@ -188,8 +188,8 @@ func (o *oracle) evaluate(entity string, row map[string]any, clause any) verdict
 		}
 		var order int
 		if isTime(field) {
-			at, _ := moment(args[1])
-			order = strings.Compare(row[field].(string), at)
+			ts, _ := moment(args[1])
+			order = strings.Compare(row[field].(string), ts)
 		} else {
 			order = cmp.Compare(row[field].(float64), args[1].(float64))
 		}
@@ -252,20 +252,20 @@ func (o *oracle) equalsAny(row map[string]any, field string, values []any) verdi
 	return result
 }
 
-// inRows reports whether fields equal those of one of the rows.
+// inRows reports whether the given fields of a row equal the values of one of the rows.
 func (o *oracle) inRows(row map[string]any, fields []any, rows [][]any) verdict {
 	result := no
 	for _, r := range rows {
-		one := yes
+		rowResult := yes
 		for i, f := range fields {
 			switch left := row[f.(string)]; {
 			case left == nil || r[i] == nil:
-				one = min(one, unknown)
+				rowResult = min(rowResult, unknown)
 			case left != r[i]:
-				one = no
+				rowResult = no
 			}
 		}
-		result = max(result, one)
+		result = max(result, rowResult)
 	}
 	return result
 }
@@ -288,8 +288,8 @@ func (o *oracle) inner(q []any) [][]any {
 	if function, ok := list(extract[1])[0].([]any); ok {
 		var greatest any
 		for _, r := range rows {
-			if at := r[function[2].(string)]; greatest == nil || at.(string) > greatest.(string) {
-				greatest = at
+			if value := r[function[2].(string)]; greatest == nil || value.(string) > greatest.(string) {
+				greatest = value
 			}
 		}
 		return [][]any{{greatest}}
@@ -342,8 +342,8 @@ func refersTo(clause any, field string) bool {
 
 // latestEvents returns the rows that distinct_resources selects.
 func (o *oracle) latestEvents(clause any, start, end any) []map[string]any {
-	from, _ := moment(start)
-	until, _ := moment(end)
+	low, _ := moment(start)
+	high, _ := moment(end)
 	var limits func(clause any) []any
 	limits = func(clause any) (list []any) {
 		switch c := clause.([]any); {
@@ -359,15 +359,15 @@ func (o *oracle) latestEvents(clause any, start, end any) []map[string]any {
 	bound := limits(clause)
 	best := make(map[string][]map[string]any)
 	for _, r := range o.rows["events"] {
-		at := r["timestamp"].(string)
-		if at < from || at > until || slices.ContainsFunc(bound, func(c any) bool { return o.evaluate("events", r, c) != yes }) {
+		ts := r["timestamp"].(string)
+		if ts < low || ts > high || slices.ContainsFunc(bound, func(c any) bool { return o.evaluate("events", r, c) != yes }) {
 			continue
 		}
 		key := jsonText([]any{r["certname"], r["resource_type"], r["resource_title"], r["property"], r["name"]})
 		switch list := best[key]; {
-		case len(list) == 0 || list[0]["timestamp"].(string) < at:
+		case len(list) == 0 || list[0]["timestamp"].(string) < ts:
 			best[key] = []map[string]any{r}
-		case list[0]["timestamp"] == at:
+		case list[0]["timestamp"] == ts:
 			best[key] = append(list, r)
 		}
 	}
@@ -395,11 +395,11 @@ func (o *oracle) extract(rows []map[string]any, columns, group []any) []map[stri
 		if !ok {
 			return r[column.(string)]
 		}
-		at, err := time.Parse(time.RFC3339, r[f[2].(string)].(string))
+		ts, err := time.Parse(time.RFC3339, r[f[2].(string)].(string))
 		if err != nil {
 			o.tb.Fatal(err)
 		}
-		return tochar.Time(at.UnixMilli(), f[3].(string))
+		return tochar.Time(ts.UnixMilli(), f[3].(string))
 	}
 	if group == nil {
 		list := make([]map[string]any, 0, len(rows))
@@ -485,7 +485,7 @@ func applyFunction(rows []map[string]any, function string, args []any) any {
 }
 
 // counts returns the answer of /event-counts.
-func (o *oracle) counts(rows []map[string]any, subject, by string, filter []any) []map[string]any {
+func (o *oracle) counts(rows []map[string]any, subject, countBy string, filter []any) []map[string]any {
 	titled := map[string]map[string]any{}
 	counted := map[string]map[string]float64{}
 	seen := map[string]bool{}
@@ -499,7 +499,7 @@ func (o *oracle) counts(rows []map[string]any, subject, by string, filter []any)
 			titled[key], counted[key] = title, map[string]float64{"failures": 0, "noops": 0, "skips": 0, "successes": 0}
 		}
 		once := jsonText([]any{r["certname"], r["status"], key})
-		if by == "certname" && seen[once] {
+		if countBy == "certname" && seen[once] {
 			continue
 		}
 		seen[once] = true

@@ -27,9 +27,9 @@ func TestPagesOfReports(t *testing.T) {
 		all := b.rows(t, "/reports", "order_by", oldest)
 		want := hashes(b.rows(t, "/reports", "order_by", oldest, "query", `["extract","hash"]`))
 		wantEqual(t, "reports", hashes(all), want)
-		at := slices.IndexFunc(all, func(row map[string]any) bool { return row["certname"] == "special.example.com" })
-		if at < 0 || len(all) < 30 {
-			t.Fatalf("the report that is to be damaged is number %d of %d", at, len(all))
+		index := slices.IndexFunc(all, func(row map[string]any) bool { return row["certname"] == "special.example.com" })
+		if index < 0 || len(all) < 30 {
+			t.Fatalf("the report that is to be damaged is number %d of %d", index, len(all))
 		}
 		for _, pairs := range [][]string{{}, {"offset", "3"}, {"limit", "4"}, {"limit", "4", "offset", "3"}} {
 			statement, plan := b.Explain(t, request("/reports", append(pairs, "order_by", `[{"field":"certname"},{"field":"end_time","order":"desc"}]`)...), "reports", query.Scope{})
@@ -38,7 +38,7 @@ func TestPagesOfReports(t *testing.T) {
 			}
 		}
 		err := b.db.Write(t.Context(), func(c store.Conn) error {
-			n, err := c.Exec("UPDATE run_changes SET new_value = '{' WHERE id IN (SELECT e.change FROM run_events e JOIN run_reports r ON r.id = e.report WHERE r.hash = ? AND e.status <> 4)", unhex(t, want[at]))
+			n, err := c.Exec("UPDATE run_changes SET new_value = '{' WHERE id IN (SELECT e.change FROM run_events e JOIN run_reports r ON r.id = e.report WHERE r.hash = ? AND e.status <> 4)", unhex(t, want[index]))
 			if n == 0 {
 				t.Error("nothing is damaged")
 			}
@@ -49,9 +49,9 @@ func TestPagesOfReports(t *testing.T) {
 		}
 		for offset := 0; offset < len(all); offset += 10 {
 			a := b.get("/reports", "order_by", oldest, "limit", "10", "offset", strconv.Itoa(offset))
-			if on := offset <= at && at < offset+10; on == (a.status == http.StatusOK) {
+			if damaged := offset <= index && index < offset+10; damaged == (a.status == http.StatusOK) {
 				t.Errorf("page from %d: %d %.300s", offset, a.status, a.body)
-			} else if on {
+			} else if damaged {
 				continue
 			}
 			page := b.rows(t, "/reports", "order_by", oldest, "limit", "10", "offset", strconv.Itoa(offset), "include_total", "true")

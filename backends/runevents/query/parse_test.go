@@ -24,7 +24,7 @@ func FuzzJSON(f *testing.F) {
 			return
 		}
 		canonical := v.Canonical()
-		if again, err := syntax.Canonical([]byte(canonical)); err != nil || again != canonical {
+		if second, err := syntax.Canonical([]byte(canonical)); err != nil || second != canonical {
 			t.Fatalf("%s is not canonical: %v", canonical, err)
 		}
 		for _, name := range []string{"events", "reports", "nodes"} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestIndenter compares with the library, in pieces of any size.
+// TestIndenter compares an indenter, which gets a text in pieces of any size, with json.Indent.
 func TestIndenter(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
@@ -19,8 +19,8 @@ func TestIndenter(t *testing.T) {
 		for size := 1; size <= len(text); size++ {
 			var p indenter
 			var got []byte
-			for from := 0; from < len(text); from += size {
-				got = p.append(got, []byte(text[from:min(from+size, len(text))]))
+			for start := 0; start < len(text); start += size {
+				got = p.append(got, []byte(text[start:min(start+size, len(text))]))
 			}
 			if string(got) != want.String() {
 				t.Errorf("%s in pieces of %d:\n%s\nwant\n%s", text, size, got, want.String())

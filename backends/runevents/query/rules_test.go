@@ -13,10 +13,10 @@ import (
 // TestRules counts rows of the hand-made report, whose values are known.
 func TestRules(t *testing.T) {
 	t.Parallel()
-	const on = `["=","certname","special.example.com"]`
+	const sel = `["=","certname","special.example.com"]`
 	titles := func(tb testing.TB, b *fixture, clause string) string {
 		tb.Helper()
-		rows := b.rows(tb, "/events", "query", `["extract","resource_title",["and",`+on+`,`+clause+`]]`)
+		rows := b.rows(tb, "/events", "query", `["extract","resource_title",["and",`+sel+`,`+clause+`]]`)
 		list := make([]string, 0, len(rows))
 		for _, r := range rows {
 			list = append(list, strings.ReplaceAll(r["resource_title"].(string), "\n", " "))
@@ -146,12 +146,12 @@ func TestNullPath(t *testing.T) {
 			distinct := func(q string) int {
 				return len(b.rows(t, "/events", "query", q, "distinct_resources", "true", "distinct_start_time", "2026", "distinct_end_time", "2027"))
 			}
-			for _, on := range []string{"", `["=","certname","special.example.com"],`} {
+			for _, sel := range []string{"", `["=","certname","special.example.com"],`} {
 				for clause, want := range map[string][2]int{ // without and with distinct_resources
 					`["=","containment_path","a b"]`: {1, 1}, `["not",["=","containment_path","a b"]]`: {2, 3}, `["~","containment_path","a"]`: {2, 2}, `["not",["~","containment_path","a"]]`: {2, 2},
 					`["null?","containment_path",true]`: {1, 1}, `["not",["~","containment_path","^x"]]`: {4, 4}, `["!=","containment_path","x"]`: {3, 4},
 				} {
-					q := `["and",` + on + clause + `]`
+					q := `["and",` + sel + clause + `]`
 					wantEqual(t, q, b.count(t, "/events", q), want[0])
 					wantEqual(t, "distinct "+q, distinct(q), want[1])
 				}
@@ -163,18 +163,18 @@ func TestNullPath(t *testing.T) {
 func TestExtract(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, b *fixture) {
-		const on = `["=","certname","special.example.com"]`
+		const sel = `["=","certname","special.example.com"]`
 		for q, want := range map[string]string{
-			`["extract",["line",["function","count"]],` + on + `,["group_by","line"]]`:                                                                                       `{"count":1,"line":1000} {"count":1,"line":null} {"count":2,"line":7}`,
-			`["extract",[["function","count"]],` + on + `,["group_by","line"]]`:                                                                                              `{"count":1} {"count":1} {"count":2}`,
-			`["extract","line",` + on + `,["group_by","line"]]`:                                                                                                              `{"line":1000} {"line":7} {"line":null}`,
-			`["extract",[["function","count","message"],["function","count"]],` + on + `]`:                                                                                   `{"count":2,"count_2":4}`,
-			`["extract",[["function","min","resource_title"],["function","max","timestamp"]],` + on + `]`:                                                                    `{"max":"2026-03-20T10:04:00.000Z","min":"a\nb"}`,
-			`["extract",[["function","to_string","timestamp","HH24:MI:SS.MS"]],["and",` + on + `,["=","status","success"]]]`:                                                 `{"to_string":"10:01:00.123"}`,
-			`["extract",[["function","to_string","line","0000"]],["and",` + on + `,["=","line",1000]]]`:                                                                      `{"to_string":" 1000"}`,
-			`["extract",[["function","count"],["function","to_string","run_start_time","FMDay"]],` + on + `,["group_by",["function","to_string","run_start_time","FMDay"]]]`: `{"count":4,"to_string":"Friday"}`,
-			`["extract",["certname","new_value","status"],["and",` + on + `,["=","status","strange"]]]`:                                                                      `{"certname":"special.example.com","new_value":null,"status":"strange"}`,
-			`["extract",["containment_path",["function","count"]],` + on + `,["group_by","containment_path"]]`: `{"containment_path":["Stage[main]","Über","Special[a]"],"count":1} {"containment_path":["a b"],"count":1} ` +
+			`["extract",["line",["function","count"]],` + sel + `,["group_by","line"]]`:                                                                                       `{"count":1,"line":1000} {"count":1,"line":null} {"count":2,"line":7}`,
+			`["extract",[["function","count"]],` + sel + `,["group_by","line"]]`:                                                                                              `{"count":1} {"count":1} {"count":2}`,
+			`["extract","line",` + sel + `,["group_by","line"]]`:                                                                                                              `{"line":1000} {"line":7} {"line":null}`,
+			`["extract",[["function","count","message"],["function","count"]],` + sel + `]`:                                                                                   `{"count":2,"count_2":4}`,
+			`["extract",[["function","min","resource_title"],["function","max","timestamp"]],` + sel + `]`:                                                                    `{"max":"2026-03-20T10:04:00.000Z","min":"a\nb"}`,
+			`["extract",[["function","to_string","timestamp","HH24:MI:SS.MS"]],["and",` + sel + `,["=","status","success"]]]`:                                                 `{"to_string":"10:01:00.123"}`,
+			`["extract",[["function","to_string","line","0000"]],["and",` + sel + `,["=","line",1000]]]`:                                                                      `{"to_string":" 1000"}`,
+			`["extract",[["function","count"],["function","to_string","run_start_time","FMDay"]],` + sel + `,["group_by",["function","to_string","run_start_time","FMDay"]]]`: `{"count":4,"to_string":"Friday"}`,
+			`["extract",["certname","new_value","status"],["and",` + sel + `,["=","status","strange"]]]`:                                                                      `{"certname":"special.example.com","new_value":null,"status":"strange"}`,
+			`["extract",["containment_path",["function","count"]],` + sel + `,["group_by","containment_path"]]`: `{"containment_path":["Stage[main]","Über","Special[a]"],"count":1} {"containment_path":["a b"],"count":1} ` +
 				`{"containment_path":["a","b"],"count":1} {"containment_path":[],"count":1}`,
 		} {
 			got := strings.Join(rowTexts(t, b.rows(t, "/events", "query", q), false), " ")
@@ -182,7 +182,7 @@ func TestExtract(t *testing.T) {
 				t.Errorf("%s\ngot  %s\nwant %s", q, got, want)
 			}
 		}
-		if n := len(b.rows(t, "/events", "query", `["extract",[],`+on+`]`)[0]); n != 21 {
+		if n := len(b.rows(t, "/events", "query", `["extract",[],`+sel+`]`)[0]); n != 21 {
 			t.Errorf("an empty list extracts %d keys, want 21", n)
 		}
 	})
@@ -234,7 +234,7 @@ func TestTemplates(t *testing.T) {
 func TestBeyondIntegers(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, b *fixture) {
-		const on = `["=","certname","special.example.com"]`
+		const sel = `["=","certname","special.example.com"]`
 		if err := b.db.Write(t.Context(), func(c store.Conn) error {
 			_, err := c.Exec("UPDATE run_resources SET line = 9223372036854775807 WHERE type = 'Special'")
 			return err
@@ -242,8 +242,8 @@ func TestBeyondIntegers(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, q := range []string{
-			`["extract",[["function","sum","line"]],["and",` + on + `,["=","resource_type","Special"]]]`,
-			`["extract",["resource_title","property","name",["function","sum","line"]],` + on + `,["group_by","resource_title","property","name"]]`,
+			`["extract",[["function","sum","line"]],["and",` + sel + `,["=","resource_type","Special"]]]`,
+			`["extract",["resource_title","property","name",["function","sum","line"]],` + sel + `,["group_by","resource_title","property","name"]]`,
 			`["extract",["status",["function","sum","line"]],["group_by","status"]]`,
 			`["extract",[["function","sum","line"]]]`,
 		} {
@@ -254,7 +254,7 @@ func TestBeyondIntegers(t *testing.T) {
 				t.Errorf("%s: %d %s", q, a.status, a.body)
 			}
 		}
-		wantEqual(t, "avg", b.get("/events", "query", `["extract",[["function","avg","line"]],`+on+`]`).body, `[{"avg":9223372036854776000.0}]`)
+		wantEqual(t, "avg", b.get("/events", "query", `["extract",[["function","avg","line"]],`+sel+`]`).body, `[{"avg":9223372036854776000.0}]`)
 		wantEqual(t, "avg of none", b.get("/events", "query", `["extract",[["function","avg","line"],["function","sum","line"]],["=","certname","nobody"]]`).body, `[{"avg":null,"sum":null}]`)
 		if a := b.get("/events", "query", `["extract",["status",["function","avg","line"]],["group_by","status"]]`); a.status != 200 {
 			t.Errorf("avg by status: %d %s", a.status, a.body)
@@ -447,7 +447,7 @@ func TestDistinctResources(t *testing.T) {
 func TestCounts(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, b *fixture) {
-		const on = `["=","certname","special.example.com"]`
+		const sel = `["=","certname","special.example.com"]`
 		for _, c := range []struct {
 			pairs []string
 			want  string
@@ -458,13 +458,13 @@ func TestCounts(t *testing.T) {
 			{[]string{"summarize_by", "certname", "count_by", "certname"}, `[{"subject_type":"certname","subject":{"title":"special.example.com"},"failures":1,"noops":0,"skips":1,"successes":1}]`},
 			{[]string{"summarize_by", "certname", "counts_filter", `[]`, "offset", "1"}, `[]`},
 		} {
-			if a := b.get("/event-counts", append(c.pairs, "query", on)...); a.body != c.want {
+			if a := b.get("/event-counts", append(c.pairs, "query", sel)...); a.body != c.want {
 				t.Errorf("%q\ngot  %s\nwant %s", c.pairs, a.body, c.want)
 			}
 		}
-		a := b.get("/event-counts", "summarize_by", "resource", "query", on, "limit", "2", "include_total", "true")
+		a := b.get("/event-counts", "summarize_by", "resource", "query", sel, "limit", "2", "include_total", "true")
 		wantEqual(t, "total", a.header.Get("X-Records"), "4")
-		wantEqual(t, "aggregates", b.get("/aggregate-event-counts", "summarize_by", "resource,certname", "query", on).body,
+		wantEqual(t, "aggregates", b.get("/aggregate-event-counts", "summarize_by", "resource,certname", "query", sel).body,
 			`[{"summarize_by":"resource","failures":1,"noops":0,"skips":1,"successes":1,"total":4},{"summarize_by":"certname","failures":1,"noops":0,"skips":1,"successes":1,"total":1}]`)
 	})
 }
@@ -472,31 +472,31 @@ func TestCounts(t *testing.T) {
 func TestPQL(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, b *fixture) {
-		const on = `certname = 'special.example.com'`
+		const sel = `certname = 'special.example.com'`
 		for q, want := range map[string]string{
-			`events[resource_title]{ ` + on + ` and line = 7 order by resource_title desc }`:                              `[{"resource_title":"c"},{"resource_title":"b"}]`,
-			`events[resource_title]{ ` + on + ` order by line, resource_title limit 1 offset 1 }`:                         `[{"resource_title":"c"}]`,
-			`events[count(), status]{ ` + on + ` and status in ['strange', "x"] group by status }`:                        `[{"count":1,"status":"strange"}]`,
-			`events[status]{ ` + on + ` and property != 'q' and line is not null }`:                                       `[{"status":"strange"}]`,
-			`events[resource_title]{ ` + on + ` and property is null and ! (line < 1000) }`:                               `[{"resource_title":"d"}]`,
-			`events[resource_title]{ ` + on + ` and (resource_title ~ '^[cd]$' and resource_title !~ "c") }`:              `[{"resource_title":"d"}]`,
-			`events[resource_title]{ ` + on + ` and reports { noop is null } and latest_report? = true and line = 1000 }`: `[{"resource_title":"d"}]`,
-			`events[count()]{ [certname, report] in reports[certname, hash]{ environment = 'special' } }`:                 `[{"count":4}]`,
-			`reports[certname]{ events { status = 'strange' } }`:                                                          `[{"certname":"special.example.com"}]`,
-			`events[count()]{ message = 'nïcode ÄÖ \'quoted\' "x" \ ☃ 𝄞' }`:                                               `[{"count":1}]`,
-			`events[resource_title]{ ` + on + ` and resource_title = "a\nb" }`:                                            `[{"resource_title":"a\nb"}]`,
-			`events[resource_title]{ ` + on + ` and resource_title = 'a\nb' }`:                                            `[]`,
-			`events[count()]{ message = "n\u00efcode \u00c4\u00D6 'quoted' \"x\" \\ \u2603 \ud834\udd1e" }`:               `[{"count":1}]`,
-			`events[count()]{ message ~ "^n\\w+\scode|\d \/ \\\\ " or message ~ 'n\w+code' }`:                             `[{"count":1}]`,
-			`nodes[certname]{ certname ~ '^special\.' }`:                                                                  `[{"certname":"special.example.com"}]`,
-			`events[to_string(timestamp, 'YYYY')]{ ` + on + ` and line = 1000 }`:                                          `[{"to_string":"2026"}]`,
-			`events[resource_title]{ ` + on + ` and timestamp >= '2026-03-20T10:04:00Z' limit 5}`:                         `[{"resource_title":"d"}]`,
+			`events[resource_title]{ ` + sel + ` and line = 7 order by resource_title desc }`:                              `[{"resource_title":"c"},{"resource_title":"b"}]`,
+			`events[resource_title]{ ` + sel + ` order by line, resource_title limit 1 offset 1 }`:                         `[{"resource_title":"c"}]`,
+			`events[count(), status]{ ` + sel + ` and status in ['strange', "x"] group by status }`:                        `[{"count":1,"status":"strange"}]`,
+			`events[status]{ ` + sel + ` and property != 'q' and line is not null }`:                                       `[{"status":"strange"}]`,
+			`events[resource_title]{ ` + sel + ` and property is null and ! (line < 1000) }`:                               `[{"resource_title":"d"}]`,
+			`events[resource_title]{ ` + sel + ` and (resource_title ~ '^[cd]$' and resource_title !~ "c") }`:              `[{"resource_title":"d"}]`,
+			`events[resource_title]{ ` + sel + ` and reports { noop is null } and latest_report? = true and line = 1000 }`: `[{"resource_title":"d"}]`,
+			`events[count()]{ [certname, report] in reports[certname, hash]{ environment = 'special' } }`:                  `[{"count":4}]`,
+			`reports[certname]{ events { status = 'strange' } }`:                                                           `[{"certname":"special.example.com"}]`,
+			`events[count()]{ message = 'nïcode ÄÖ \'quoted\' "x" \ ☃ 𝄞' }`:                                                `[{"count":1}]`,
+			`events[resource_title]{ ` + sel + ` and resource_title = "a\nb" }`:                                            `[{"resource_title":"a\nb"}]`,
+			`events[resource_title]{ ` + sel + ` and resource_title = 'a\nb' }`:                                            `[]`,
+			`events[count()]{ message = "n\u00efcode \u00c4\u00D6 'quoted' \"x\" \\ \u2603 \ud834\udd1e" }`:                `[{"count":1}]`,
+			`events[count()]{ message ~ "^n\\w+\scode|\d \/ \\\\ " or message ~ 'n\w+code' }`:                              `[{"count":1}]`,
+			`nodes[certname]{ certname ~ '^special\.' }`:                                                                   `[{"certname":"special.example.com"}]`,
+			`events[to_string(timestamp, 'YYYY')]{ ` + sel + ` and line = 1000 }`:                                          `[{"to_string":"2026"}]`,
+			`events[resource_title]{ ` + sel + ` and timestamp >= '2026-03-20T10:04:00Z' limit 5}`:                         `[{"resource_title":"d"}]`,
 		} {
 			if a := b.get("", "query", q); a.body != want {
 				t.Errorf("%s\ngot  %d %s\nwant %s", q, a.status, a.body, want)
 			}
 		}
-		wantEqual(t, "all fields", len(b.rows(t, "", "query", `events { `+on+` }`)[0]), 21)
+		wantEqual(t, "all fields", len(b.rows(t, "", "query", `events { `+sel+` }`)[0]), 21)
 		wantEqual(t, "no clause", len(b.rows(t, "", "query", `events{}`)), 2333)
 	})
 }

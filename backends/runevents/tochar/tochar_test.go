@@ -30,11 +30,11 @@ func TestTemplatesAsPostgres(t *testing.T) {
 		moments = append(moments, time.Date(year, 3, 15, 18, 0, 0, 0, time.UTC).UnixMilli())
 	}
 	for _, s := range dates {
-		at, err := time.Parse(time.RFC3339, s)
+		timestamp, err := time.Parse(time.RFC3339, s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		moments = append(moments, at.UnixMilli())
+		moments = append(moments, timestamp.UnixMilli())
 	}
 	templates := []string{
 		`abc`, `mOnth`, `Yyyy DaY`, `x\y \"a a"b\"c"`, `FMFMDD`, `FMTMMonth|`, `TMFMMonth|`, `TMDD THDD`, `DD""TH24`, `é "é" 5%`, `FMa TMa`, `ThDDTh`, `"` + `"`,
@@ -60,12 +60,12 @@ func TestTemplatesAsPostgres(t *testing.T) {
 			}
 			for _, ms := range moments {
 				var want, got string
-				at := Timestamp("$1::bigint")
-				if err := tx.QueryRowContext(ctx, "SELECT to_char(("+at+") AT TIME ZONE 'UTC', $2), to_char("+at+", $3)", ms, template, ForPostgres(template)).Scan(&want, &got); err != nil {
+				timestamp := Timestamp("$1::bigint")
+				if err := tx.QueryRowContext(ctx, "SELECT to_char(("+timestamp+") AT TIME ZONE 'UTC', $2), to_char("+timestamp+", $3)", ms, template, ForPostgres(template)).Scan(&want, &got); err != nil {
 					return err
 				}
-				if here := Time(ms, template); here != want || got != want {
-					t.Errorf("%s of %d: %q, by SQL %q, want %q", template, ms, here, got, want)
+				if goResult := Time(ms, template); goResult != want || got != want {
+					t.Errorf("%s of %d: %q, by SQL %q, want %q", template, ms, goResult, got, want)
 				}
 			}
 			return nil

@@ -131,13 +131,13 @@ func (l *load) Succeeded() []string {
 	return ids
 }
 
-// Await waits until there is an outcome after since for which accept returns true. description is for the error.
+// Await waits until there is an outcome after start for which accept returns true. description is for the error.
 func (l *load) Await(
-	t *testing.T, limit time.Duration, description string, since time.Time, accept func(Outcome) bool,
+	t *testing.T, limit time.Duration, description string, start time.Time, accept func(Outcome) bool,
 ) {
 	t.Helper()
 	Eventually(t, limit, description, func() error {
-		if len(l.Outcomes(func(o Outcome) bool { return o.At.After(since) && accept(o) })) == 0 {
+		if len(l.Outcomes(func(o Outcome) bool { return o.At.After(start) && accept(o) })) == 0 {
 			return errors.New("there is none")
 		}
 		return nil

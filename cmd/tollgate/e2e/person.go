@@ -18,8 +18,8 @@ type Person struct {
 	mail, password string
 }
 
-// NewPerson returns a person with an account. back is the redirect URI, at which the browser stops.
-func NewPerson(t *testing.T, mail, password, back string) *Person {
+// NewPerson returns a person with an account. Its browser stops at redirectURI.
+func NewPerson(t *testing.T, mail, password, redirectURI string) *Person {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -29,7 +29,7 @@ func NewPerson(t *testing.T, mail, password, back string) *Person {
 	p.Client = &http.Client{Jar: jar, Timeout: StartLimit, CheckRedirect: func(
 		r *http.Request, _ []*http.Request,
 	) error {
-		if strings.HasPrefix(r.URL.String(), back) {
+		if strings.HasPrefix(r.URL.String(), redirectURI) {
 			return http.ErrUseLastResponse
 		}
 		return nil

@@ -11,9 +11,9 @@ const Submission = "/store/cmd/v1?command=store_report&version=8&certname=x"
 // AgentRunAt returns a report by the agent of the node certname about a run that began on 2 March 2026 at 10:00 UTC
 // plus minutes.
 func AgentRunAt(certname string, minutes int) []byte {
-	begin := time.Date(2026, 3, 2, 10, minutes, 0, 0, time.UTC)
+	start := time.Date(2026, 3, 2, 10, minutes, 0, 0, time.UTC)
 	timestamp := func(second int) string {
-		return begin.Add(time.Duration(second) * time.Second).Format("2006-01-02T15:04:05.000Z")
+		return start.Add(time.Duration(second) * time.Second).Format("2006-01-02T15:04:05.000Z")
 	}
 	event := func(second int) string {
 		return fmt.Sprintf(

@@ -94,8 +94,8 @@ func TestFaults(t *testing.T) {
 		`: "{n} {what}"|: "{n}"`:                 `the placeholders`,
 		`"texts"|"text"`:                         `unknown field`,
 	} {
-		from, to, _ := strings.Cut(change, "|")
-		bad := strings.Replace(good, from, to, 1)
+		oldText, newText, _ := strings.Cut(change, "|")
+		bad := strings.Replace(good, oldText, newText, 1)
 		if bad == good {
 			t.Errorf("%s changes nothing", change)
 		}

@@ -20,8 +20,8 @@ func TestBrowser(t *testing.T) {
 			`<input type="checkbox" name="on" value="x" checked><input type="checkbox" name="on" value="y"></form>`)
 	})
 	mux.HandleFunc("POST /save", func(w http.ResponseWriter, r *http.Request) {
-		who, _ := r.Cookie("who")
-		w.Header().Set("Location", "/saved?"+url.Values{"token": {r.PostFormValue("token")}, "who": {who.Value}, "from": {r.Header.Get("X-From")}}.Encode())
+		cookie, _ := r.Cookie("who")
+		w.Header().Set("Location", "/saved?"+url.Values{"token": {r.PostFormValue("token")}, "who": {cookie.Value}, "from": {r.Header.Get("X-From")}}.Encode())
 		w.WriteHeader(http.StatusSeeOther)
 	})
 	mux.HandleFunc("GET /saved", func(w http.ResponseWriter, r *http.Request) { _, _ = fmt.Fprint(w, r.URL.RawQuery) })
@@ -41,8 +41,8 @@ func TestBrowser(t *testing.T) {
 	if saved.Where() != "/saved?from=here&token=a%2Bb&who=ann" {
 		t.Errorf("it leads to %s", saved.Where())
 	}
-	if to := b.Get("/away").Leads("https://elsewhere.example"); to != "https://elsewhere.example/" {
-		t.Error(to)
+	if location := b.Get("/away").Leads("https://elsewhere.example"); location != "https://elsewhere.example/" {
+		t.Error(location)
 	}
 	b.Get(server.URL + "/saved").Want(http.StatusOK)
 

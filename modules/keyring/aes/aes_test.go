@@ -178,19 +178,19 @@ func TestOpen(t *testing.T) {
 
 func TestKey(t *testing.T) {
 	t.Parallel()
-	of := func(a AES) any {
+	keyOf := func(a AES) any {
 		t.Helper()
 		if err := provision(t, &a); err != nil {
 			t.Fatal(err)
 		}
 		return a.Key()
 	}
-	if of(AES{Keys: []string{oneKey}}) != of(AES{Keys: []string{hex.EncodeToString([]byte("0123456789abcdef0123456789abcdef"))}}) {
+	if keyOf(AES{Keys: []string{oneKey}}) != keyOf(AES{Keys: []string{hex.EncodeToString([]byte("0123456789abcdef0123456789abcdef"))}}) {
 		t.Error("two spellings of a key differ")
 	}
 	keys := map[any]bool{}
 	for _, a := range []AES{{}, {File: "a"}, {File: "b"}, {Keys: []string{oneKey}}, {Keys: []string{oneKey, twoKey}}, {Keys: []string{twoKey, oneKey}}} {
-		keys[of(a)] = true
+		keys[keyOf(a)] = true
 	}
 	if len(keys) != 6 {
 		t.Errorf("%d different of 6", len(keys))

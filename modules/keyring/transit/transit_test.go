@@ -193,11 +193,11 @@ func TestMove(t *testing.T) {
 	if err != nil || len(keys) != 1 {
 		t.Fatal(keys, err)
 	}
-	back, err := keyring.NewAES(keyring.NewMasterKey(), keys[0])
+	aesRing, err := keyring.NewAES(keyring.NewMasterKey(), keys[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plain, err := back.Open(t.Context(), anew, nil); err != nil || string(plain) != "x" || back.Current(anew) {
+	if plain, err := aesRing.Open(t.Context(), anew, nil); err != nil || string(plain) != "x" || aesRing.Current(anew) {
 		t.Errorf("%q, error %v", plain, err)
 	}
 }
@@ -220,8 +220,8 @@ func TestProvision(t *testing.T) {
 			t.Errorf("%s: error %v", want, err)
 		}
 	}
-	one, two := &Transit{Address: "https://kms", Token: "a"}, &Transit{Address: "https://kms", Token: "b"}
-	if err := errors.Join(one.Provision(caddy.Context{}), two.Provision(caddy.Context{})); err != nil || one.Key() == two.Key() {
+	first, second := &Transit{Address: "https://kms", Token: "a"}, &Transit{Address: "https://kms", Token: "b"}
+	if err := errors.Join(first.Provision(caddy.Context{}), second.Provision(caddy.Context{})); err != nil || first.Key() == second.Key() {
 		t.Errorf("keyrings with different tokens are equal, error %v", err)
 	}
 }

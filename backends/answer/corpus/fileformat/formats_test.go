@@ -188,13 +188,13 @@ func TestPDF(t *testing.T) {
 	if len(problems) > 0 || len(all) != 1 || len(all[0].Pages) != 2 || all[0].Pages[1].Text != "Second page" {
 		t.Errorf("%+v %v", all, problems)
 	}
-	for script, why := range map[string]string{
+	for script, want := range map[string]string{
 		"cat >/dev/null; echo Syntax error >&2; exit 1": "Syntax error",
 		"cat >/dev/null; echo":                          "no text layer",
 	} {
 		program(script)
-		if all, problems := readAll(t, "a.pdf", "x"); len(all) > 0 || len(problems) != 1 || !strings.Contains(problems[0].Error(), why) {
-			t.Errorf("%s: %+v %v", why, all, problems)
+		if all, problems := readAll(t, "a.pdf", "x"); len(all) > 0 || len(problems) != 1 || !strings.Contains(problems[0].Error(), want) {
+			t.Errorf("%s: %+v %v", want, all, problems)
 		}
 	}
 	t.Setenv("PATH", t.TempDir())

@@ -188,9 +188,9 @@ func TestSpray(t *testing.T) {
 	if f.Tracked() != 0 || len(f.addresses.indexes) != 0 {
 		t.Errorf("%d identities and %d addresses are tracked", f.Tracked(), len(f.addresses.indexes))
 	}
-	off := fix(t, rules)
+	noSpray := fix(t, rules)
 	for name := range 50 {
-		off.fails(off.Of(fmt.Sprint(name), bad), false, 0)
+		noSpray.fails(noSpray.Of(fmt.Sprint(name), bad), false, 0)
 	}
 }
 
@@ -429,8 +429,8 @@ func TestMaximumIdentities(t *testing.T) { // not parallel: see above
 		}
 	}
 	engaged := 0
-	for _, at := range f.indexes {
-		if f.entries[at].locked {
+	for _, index := range f.indexes {
+		if f.entries[index].locked {
 			engaged++
 		}
 	}

@@ -14,15 +14,15 @@ import (
 // TestFrames checks that frames are received as they were sent, however their bytes arrive.
 func TestFrames(t *testing.T) {
 	t.Parallel()
-	var sent bytes.Buffer
-	out := NewConn(nil, &sent, MaxUp)
+	var buf bytes.Buffer
+	out := NewConn(nil, &buf, MaxUp)
 	payloads := []string{"", "a", strings.Repeat("b", 4095), strings.Repeat("c", 300_000), "d"}
 	for i, payload := range payloads {
 		if err := out.Send(append(out.Begin(byte(i)), payload...)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	whole := sent.Bytes()
+	whole := buf.Bytes()
 	for name, in := range map[string]io.Reader{"whole": bytes.NewReader(whole), "byte by byte": iotest.OneByteReader(bytes.NewReader(whole)), "halves": iotest.HalfReader(bytes.NewReader(whole))} {
 		c := NewConn(in, nil, MaxUp)
 		for i, want := range payloads {

@@ -159,32 +159,32 @@ func FuzzRead(f *testing.F) {
 			}
 			return
 		}
-		for _, to := range targets {
-			written, err := Format{}.Write(r, to)
+		for _, dst := range targets {
+			written, err := Format{}.Write(r, dst)
 			if err == nil && wire.CheckObject(written.Body) != nil {
-				t.Fatalf("%s: %v: %s", to.Provider.Code, wire.CheckObject(written.Body), written.Body)
+				t.Fatalf("%s: %v: %s", dst.Provider.Code, wire.CheckObject(written.Body), written.Body)
 			}
 		}
 		written, err := Format{}.Write(r, same)
 		if err != nil {
 			return // nothing is left to write
 		}
-		again, err := Format{}.Read(written.Body, hub.ReadOptions{})
+		got, err := Format{}.Read(written.Body, hub.ReadOptions{})
 		if err != nil {
 			t.Fatalf("%v: %s", err, written.Body)
 		}
-		compare(t, r, again)
+		compare(t, r, got)
 	})
 }
 
 // compare compares a request with the request that was read from a provider's form of it.
-func compare(t *testing.T, r, again *hub.Request) {
+func compare(t *testing.T, r, got *hub.Request) {
 	t.Helper()
-	if !reflect.DeepEqual(essence(r), essence(again)) {
-		t.Fatalf("%+v\ncame back as\n%+v", essence(r), essence(again))
+	if !reflect.DeepEqual(essence(r), essence(got)) {
+		t.Fatalf("%+v\ncame back as\n%+v", essence(r), essence(got))
 	}
-	if len(r.Tools) != len(again.Tools) || r.Choice != again.Choice || r.MaxTokens != again.MaxTokens || r.Effort != again.Effort || r.Stream != again.Stream {
-		t.Fatalf("%+v\ncame back as\n%+v", r, again)
+	if len(r.Tools) != len(got.Tools) || r.Choice != got.Choice || r.MaxTokens != got.MaxTokens || r.Effort != got.Effort || r.Stream != got.Stream {
+		t.Fatalf("%+v\ncame back as\n%+v", r, got)
 	}
 }
 

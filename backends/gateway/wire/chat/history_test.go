@@ -89,9 +89,9 @@ func TestCutStopList(t *testing.T) {
 	for format, name := range map[hub.Format]string{hub.Messages: "stop_sequences", hub.Chat: "stop"} {
 		for _, drop := range [][]string{nil, {"stop"}} {
 			r := &hub.Request{Format: format, Messages: []hub.Message{user("a")}, Stop: []string{"a", "b", "c", "d", "e"}}
-			to := target("groq", nil)
-			to.Drop = slices.Concat(to.Drop, drop)
-			written, err := Format{}.Write(r, to)
+			dst := target("groq", nil)
+			dst.Drop = slices.Concat(dst.Drop, drop)
+			written, err := Format{}.Write(r, dst)
 			if err != nil {
 				t.Fatal(err)
 			}

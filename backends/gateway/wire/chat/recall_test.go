@@ -11,16 +11,16 @@ import (
 func TestReasoningRecorderCountsPieces(t *testing.T) {
 	t.Parallel()
 	for n, want := range map[int]int{100: 100, maxState / hub.RecallItem: 0} {
-		kept := 0
-		m := reasoningRecorder{remember: func(_ string, reasoning []hub.Reasoning) { kept = len(reasoning) }}
+		count := 0
+		m := reasoningRecorder{remember: func(_ string, reasoning []hub.Reasoning) { count = len(reasoning) }}
 		for range n {
 			m.add(&hub.Delta{Kind: hub.DeltaState, State: hub.State{Data: "x"}})
 		}
 		if len(m.list) >= maxState/hub.RecallItem {
 			t.Errorf("%d are held", len(m.list))
 		}
-		if m.add(&hub.Delta{Kind: hub.DeltaCall, ID: "a"}); kept != want {
-			t.Errorf("%d of %d pieces are kept", kept, n)
+		if m.add(&hub.Delta{Kind: hub.DeltaCall, ID: "a"}); count != want {
+			t.Errorf("%d of %d pieces are kept", count, n)
 		}
 	}
 }

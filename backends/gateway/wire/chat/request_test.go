@@ -259,12 +259,12 @@ func TestReadChoices(t *testing.T) {
 
 func TestReadRefuses(t *testing.T) {
 	t.Parallel()
-	with := func(members string) string {
+	request := func(members string) string {
 		return `{"model":"m","messages":[{"role":"user","content":"x"}],` + members + `}`
 	}
 	message := func(m string) string { return `{"model":"m","messages":[{"role":"user","content":"x"},` + m + `]}` }
 	choice := func(c string) string {
-		return with(`"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":` + c)
+		return request(`"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":` + c)
 	}
 	allowed := func(tools string) string {
 		return choice(`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[` + tools + `]}}`)
@@ -302,38 +302,38 @@ func TestReadRefuses(t *testing.T) {
 		message(`{"role":"tool","content":"x"}`):                                                        "missing_required_parameter messages[1].tool_call_id",
 		message(`{"role":"tool","tool_call_id":"a","content":"x"}`):                                     "invalid_value messages[1].tool_call_id",
 		message(`{"role":"assistant","tool_calls":[{"id":"a","function":{"name":"f"}}]},{"role":"tool","tool_call_id":"a"},{"role":"tool","tool_call_id":"a"}`): "invalid_value messages[3].tool_call_id",
-		with(`"stream":1`):                                  "invalid_value stream",
-		with(`"stream_options":1`):                          "invalid_value stream_options",
-		with(`"stream_options":{"include_usage":1}`):        "invalid_value stream_options.include_usage",
-		with(`"max_tokens":0`):                              "invalid_value max_tokens",
-		with(`"max_completion_tokens":1.5`):                 "invalid_value max_completion_tokens",
-		with(`"n":129`):                                     "invalid_value n",
-		with(`"stop":1`):                                    "invalid_value stop",
-		with(`"stop":["a",1]`):                              "invalid_value stop[1]",
-		with(`"reasoning_effort":"lots"`):                   "invalid_value reasoning_effort",
-		with(`"temperature":"hot"`):                         "invalid_value temperature",
-		with(`"user":1`):                                    "invalid_value user",
-		with(`"logprobs":1`):                                "invalid_value logprobs",
-		with(`"metadata":[]`):                               "invalid_value metadata",
-		with(`"functions":[]`):                              "unsupported_parameter functions",
-		with(`"tools":{}`):                                  "invalid_value tools",
-		with(`"tools":[1]`):                                 "invalid_value tools[0]",
-		with(`"tools":[{}]`):                                "missing_required_parameter tools[0].type",
-		with(`"tools":[{"type":"x"}]`):                      "invalid_value tools[0].type",
-		with(`"tools":[{"type":"function"}]`):               "missing_required_parameter tools[0].function",
-		with(`"tools":[{"type":"function","function":{}}]`): "missing_required_parameter tools[0].function.name",
-		with(`"tools":[{"type":"function","function":{"name":"f","parameters":1}}]`): "invalid_value tools[0].function.parameters",
-		with(`"tools":[{"type":"custom","custom":{}}]`):                              "missing_required_parameter tools[0].custom.name",
+		request(`"stream":1`):                                  "invalid_value stream",
+		request(`"stream_options":1`):                          "invalid_value stream_options",
+		request(`"stream_options":{"include_usage":1}`):        "invalid_value stream_options.include_usage",
+		request(`"max_tokens":0`):                              "invalid_value max_tokens",
+		request(`"max_completion_tokens":1.5`):                 "invalid_value max_completion_tokens",
+		request(`"n":129`):                                     "invalid_value n",
+		request(`"stop":1`):                                    "invalid_value stop",
+		request(`"stop":["a",1]`):                              "invalid_value stop[1]",
+		request(`"reasoning_effort":"lots"`):                   "invalid_value reasoning_effort",
+		request(`"temperature":"hot"`):                         "invalid_value temperature",
+		request(`"user":1`):                                    "invalid_value user",
+		request(`"logprobs":1`):                                "invalid_value logprobs",
+		request(`"metadata":[]`):                               "invalid_value metadata",
+		request(`"functions":[]`):                              "unsupported_parameter functions",
+		request(`"tools":{}`):                                  "invalid_value tools",
+		request(`"tools":[1]`):                                 "invalid_value tools[0]",
+		request(`"tools":[{}]`):                                "missing_required_parameter tools[0].type",
+		request(`"tools":[{"type":"x"}]`):                      "invalid_value tools[0].type",
+		request(`"tools":[{"type":"function"}]`):               "missing_required_parameter tools[0].function",
+		request(`"tools":[{"type":"function","function":{}}]`): "missing_required_parameter tools[0].function.name",
+		request(`"tools":[{"type":"function","function":{"name":"f","parameters":1}}]`): "invalid_value tools[0].function.parameters",
+		request(`"tools":[{"type":"custom","custom":{}}]`):                              "missing_required_parameter tools[0].custom.name",
 		choice(`"x"`):                 "invalid_value tool_choice",
 		choice(`1`):                   "invalid_value tool_choice",
 		choice(`{"type":"function"}`): "missing_required_parameter tool_choice.function",
 		choice(`{"type":"x"}`):        "invalid_value tool_choice.type",
 		allowed(`{"type":"function","function":{"name":"g"}}`): "invalid_value tool_choice.allowed_tools.tools",
-		allowed(`1`):                                     "invalid_value tool_choice.allowed_tools.tools[0]",
-		with(`"response_format":1`):                      "invalid_value response_format",
-		with(`"response_format":{"type":"x"}`):           "invalid_value response_format.type",
-		with(`"response_format":{"type":"json_schema"}`): "missing_required_parameter response_format.json_schema",
-		with(`"response_format":{"type":"json_schema","json_schema":{"schema":1}}`): "invalid_value response_format.json_schema.schema",
+		allowed(`1`):                                        "invalid_value tool_choice.allowed_tools.tools[0]",
+		request(`"response_format":1`):                      "invalid_value response_format",
+		request(`"response_format":{"type":"x"}`):           "invalid_value response_format.type",
+		request(`"response_format":{"type":"json_schema"}`): "missing_required_parameter response_format.json_schema",
+		request(`"response_format":{"type":"json_schema","json_schema":{"schema":1}}`): "invalid_value response_format.json_schema.schema",
 	} {
 		_, err := Format{}.Read([]byte(body), hub.ReadOptions{})
 		e, ok := apierror.From(err)

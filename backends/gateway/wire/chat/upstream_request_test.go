@@ -19,9 +19,9 @@ func user(text string) hub.Message {
 	return hub.Message{Role: hub.User, Parts: []hub.Part{{Kind: hub.PartText, Text: text}}}
 }
 
-func write(t *testing.T, r *hub.Request, to *hub.Target) gjson.Result {
+func write(t *testing.T, r *hub.Request, dst *hub.Target) gjson.Result {
 	t.Helper()
-	written, err := Format{}.Write(r, to)
+	written, err := Format{}.Write(r, dst)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,8 +101,8 @@ func TestCacheMarks(t *testing.T) {
 		{"openrouter", "openai/gpt-oss-20b", plain},
 		{"openai", "anthropic/claude-sonnet-4.6", plain},
 	} {
-		to := target(c.provider, func(m *catalog.Model) { m.ID = c.model })
-		if got := write(t, r, to).Get("messages").Raw; got != c.want {
+		dst := target(c.provider, func(m *catalog.Model) { m.ID = c.model })
+		if got := write(t, r, dst).Get("messages").Raw; got != c.want {
 			t.Errorf("%s/%s: got\n%s\nwant\n%s", c.provider, c.model, got, c.want)
 		}
 	}
@@ -136,9 +136,9 @@ func TestDroppedParameters(t *testing.T) {
 		Choice: hub.Choice{Mode: "auto"}, Output: &hub.Output{Kind: "json_schema", Name: "n", Schema: `{"type":"object"}`},
 		Params: []hub.Param{{Name: "seed", Value: "1"}, {Name: "random_seed", Value: "2"}},
 	}
-	to := target("mistral", nil)
-	to.Drop = append(slices.Clone(to.Drop), "reasoning_effort", "stop", "strict", "tool_choice", "response_format")
-	written, err := Format{}.Write(r, to)
+	dst := target("mistral", nil)
+	dst.Drop = append(slices.Clone(dst.Drop), "reasoning_effort", "stop", "strict", "tool_choice", "response_format")
+	written, err := Format{}.Write(r, dst)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,12 +244,12 @@ func BenchmarkWrite(b *testing.B) {
 		b.Fatal(err)
 	}
 	for _, provider := range []string{"openai", "gemini", "mistral"} {
-		to := target(provider, nil)
+		dst := target(provider, nil)
 		b.Run(provider, func(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := (Format{}).Write(r, to); err != nil {
+				if _, err := (Format{}).Write(r, dst); err != nil {
 					b.Fatal(err)
 				}
 			}

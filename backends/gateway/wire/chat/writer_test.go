@@ -47,8 +47,8 @@ func TestStream(t *testing.T) {
 		t.Run(g.name(), func(t *testing.T) {
 			t.Parallel()
 			r := g.request()
-			from := steadyReader(g.state(), false)
-			pass := hub.Translate(from, Format{}.NewWriter(r, steadyReply))
+			reader := steadyReader(g.state(), false)
+			pass := hub.Translate(reader, Format{}.NewWriter(r, steadyReply))
 			var out []byte
 			var all []hub.Delta
 			whole := steadyReader(g.state(), false)
@@ -88,16 +88,16 @@ func TestStreamReadsBack(t *testing.T) {
 			t.Parallel()
 			r := g.request()
 			w := Format{}.NewWriter(r, steadyReply)
-			from, back := steadyReader(g.state(), false), steadyReader(g.state(), false)
+			reader, outputReader := steadyReader(g.state(), false), steadyReader(g.state(), false)
 			identity := native.NewStream("asked", true)
 			for line := range strings.Lines(g.sections["in"]) {
-				step, err := from.Event(nil, []byte(line))
+				step, err := reader.Event(nil, []byte(line))
 				if err != nil {
 					return
 				}
 				for event := range bytes.SplitSeq(w.Stream(nil, step.Deltas), []byte("\n\n")) {
 					data := bytes.TrimPrefix(event, []byte("data: "))
-					if _, err := back.Event(nil, data); err != nil {
+					if _, err := outputReader.Event(nil, data); err != nil {
 						t.Errorf("%s: %v", data, err)
 					}
 					if _, _, err := identity.Event(nil, data); err != nil {

@@ -49,8 +49,8 @@ func TestGrammar(t *testing.T) {
 		if got != want || ok != (want != "") {
 			t.Errorf("%s\ngot  %s, %t\nwant %s", schema, got, ok, want)
 		}
-		if again, ok := Grammar(got); got != "" && (!ok || again != got) {
-			t.Errorf("%s\nonce more is %s", got, again)
+		if second, ok := Grammar(got); got != "" && (!ok || second != got) {
+			t.Errorf("%s\nonce more is %s", got, second)
 		}
 	}
 }
@@ -90,8 +90,8 @@ func TestTool(t *testing.T) {
 		if got != want {
 			t.Errorf("%s\ngot  %s\nwant %s", schema, got, want)
 		}
-		if again := Tool(got); again != got {
-			t.Errorf("%s\nonce more is %s", got, again)
+		if second := Tool(got); second != got {
+			t.Errorf("%s\nonce more is %s", got, second)
 		}
 	}
 }

@@ -153,11 +153,11 @@ func FuzzReader(f *testing.F) {
 	for i := 0; i < len(stream); i += 2 {
 		f.Add(stream[i], stream[i+1], stream[i], stream[i+1])
 	}
-	f.Fuzz(func(t *testing.T, name, data, again, more string) {
+	f.Fuzz(func(t *testing.T, name, data, name2, data2 string) {
 		_, _ = Format{}.NewReader(nil).Whole([]byte(data))
 		r := Format{}.NewReader(nil)
 		ends := 0
-		for _, e := range [][2]string{{name, data}, {again, more}, {"messageStop", `{"stopReason":"end_turn"}`}} {
+		for _, e := range [][2]string{{name, data}, {name2, data2}, {"messageStop", `{"stopReason":"end_turn"}`}} {
 			step, err := r.Event([]byte(e[0]), []byte(e[1]))
 			if err != nil {
 				return

@@ -137,9 +137,9 @@ func FuzzWhole(f *testing.F) {
 			return
 		}
 		body, _ := r.For("up", []string{"user"})
-		again, err := Parse(body)
-		if err != nil || again.Model != "up" || again.Inputs != r.Inputs || again.TextBytes != r.TextBytes {
-			t.Fatalf("%s became %s: %+v, %v", request, body, again, err)
+		parsed, err := Parse(body)
+		if err != nil || parsed.Model != "up" || parsed.Inputs != r.Inputs || parsed.TextBytes != r.TextBytes {
+			t.Fatalf("%s became %s: %+v, %v", request, body, parsed, err)
 		}
 		out, err := NewPass(r).Whole(nil, []byte(answer))
 		if err != nil {
@@ -161,8 +161,8 @@ func BenchmarkBase64(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	one := `{"embedding":[-0.012345678` + strings.Repeat(",0.0123456789", 1535) + `]}`
-	answer := []byte(`{"data":[` + one + strings.Repeat(","+one, 15) + `]}`)
+	vector := `{"embedding":[-0.012345678` + strings.Repeat(",0.0123456789", 1535) + `]}`
+	answer := []byte(`{"data":[` + vector + strings.Repeat(","+vector, 15) + `]}`)
 	b.SetBytes(int64(len(answer)))
 	b.ReportAllocs()
 	var out []byte

@@ -10,11 +10,11 @@ func TestCacheKey(t *testing.T) {
 			Messages: []Message{{Role: System, Parts: []Part{{Kind: PartText, Text: "Be brief."}}}, {Role: User, Parts: []Part{{Kind: PartText, Text: "Hi"}}}},
 			Tools:    []Tool{{Name: "Read"}, {Name: "Write"}},
 		}
-		to := &Target{KeyID: "gk_1"}
+		target := &Target{KeyID: "gk_1"}
 		if change != nil {
-			change(r, to)
+			change(r, target)
 		}
-		return CacheKey(r, to)
+		return CacheKey(r, target)
 	}
 	key := ask(nil)
 	if len(key) != 34 || key != ask(nil) {

@@ -42,9 +42,9 @@ func FuzzTranslateStream(f *testing.F) {
 		c := &goldenCase{upstream: upstream}
 		reader := readers[int(kind)%len(readers)]
 		for _, r := range [...]*hub.Request{base.requests[hub.Messages], base.requests[hub.Responses], other.requests[hub.Messages], other.requests[hub.Responses], other.requests[hub.Chat]} {
-			play := func(one bool) []byte {
+			play := func(bytewise bool) []byte {
 				pass := hub.Translate(reader(), writers[r.Format](r, reply(r, sealReadably)))
-				if one {
+				if bytewise {
 					out, _ := relay(pass, iotest.OneByteReader(bytes.NewReader(upstream)))
 					return c.steady(out)
 				}

@@ -85,7 +85,7 @@ func TestGoldenTokens(t *testing.T) {
 				}
 				next, token := nextTurn(t, f, ask, stream)
 
-				again := func(user string, body []byte, target *hub.Target) []byte {
+				resend := func(user string, body []byte, target *hub.Target) []byte {
 					t.Helper()
 					r := readRequest(t, f, body, hub.ReadOptions{Open: func(token string) (hub.State, bool) { return sealer.Open(user, token) }})
 					written, err := c.write(r, target)
@@ -98,24 +98,24 @@ func TestGoldenTokens(t *testing.T) {
 					return indented(t, written.Body)
 				}
 				name := strings.Join([]string{string(c.form), string(f)}, ".")
-				got := again("alice", next, target)
+				got := resend("alice", next, target)
 				checkGolden(t, got, dir, name+".json")
 				if !bytes.Contains(got, []byte(c.secret)) {
 					t.Errorf("the provider does not get its state back:\n%s", got)
 				}
 
-				lost := again("bob", next, target)
+				lost := resend("bob", next, target)
 				checkGolden(t, lost, dir, name+".lost.json")
 				if bytes.Contains(lost, []byte(c.secret)) {
 					t.Errorf("another user's state went to the provider:\n%s", lost)
 				}
 				changed := token[:len(token)-9] + string(token[len(token)-9]^1) + token[len(token)-8:]
-				if got := again("alice", bytes.ReplaceAll(next, []byte(token), []byte(changed)), target); !bytes.Equal(got, lost) {
+				if got := resend("alice", bytes.ReplaceAll(next, []byte(token), []byte(changed)), target); !bytes.Equal(got, lost) {
 					t.Errorf("a changed token gives\n%s\nwant\n%s", got, lost)
 				}
 				other := *target.Model
 				other.Family = "another-family"
-				if got := again("alice", next, &hub.Target{Provider: target.Provider, Model: &other, Drop: target.Drop, MaxTokensField: target.MaxTokensField, StreamUsage: target.StreamUsage}); !bytes.Equal(got, lost) {
+				if got := resend("alice", next, &hub.Target{Provider: target.Provider, Model: &other, Drop: target.Drop, MaxTokensField: target.MaxTokensField, StreamUsage: target.StreamUsage}); !bytes.Equal(got, lost) {
 					t.Errorf("another family gets\n%s\nwant\n%s", got, lost)
 				}
 			})

@@ -367,16 +367,16 @@ func (c *responsesClient) take(e *responsesEvent) error {
 	if *e.OutputIndex < 0 || *e.OutputIndex >= len(c.items) {
 		return errors.New("the item was not added")
 	}
-	it := c.items[*e.OutputIndex]
+	item := c.items[*e.OutputIndex]
 	switch {
-	case it.done != nil:
+	case item.done != nil:
 		return errors.New("the item is done")
 	case e.Type == "response.output_item.done":
-		return c.itemDone(it, e)
-	case e.ItemID != it.ID:
-		return errors.New("the item's id is " + it.ID)
+		return c.itemDone(item, e)
+	case e.ItemID != item.ID:
+		return errors.New("the item's id is " + item.ID)
 	}
-	return it.take(e)
+	return item.take(e)
 }
 
 func (c *responsesClient) lifecycle(e *responsesEvent, status string) error {
@@ -404,17 +404,17 @@ func (c *responsesClient) lifecycle(e *responsesEvent, status string) error {
 		return fmt.Errorf("%d items were added", len(c.items))
 	}
 	c.ended = true
-	for i, it := range c.items {
+	for i, item := range c.items {
 		var last sentItem
 		if err := json.Unmarshal(r.Output[i], &last); err != nil {
 			return err
 		}
 		switch {
-		case it.done != nil && !bytes.Equal(it.done, r.Output[i]):
-			return fmt.Errorf("item %d was done as %s", i, it.done)
-		case it.done == nil && (status != "failed" || last.ID != it.ID || last.Type != it.Type || last.Status != "incomplete"):
+		case item.done != nil && !bytes.Equal(item.done, r.Output[i]):
+			return fmt.Errorf("item %d was done as %s", i, item.done)
+		case item.done == nil && (status != "failed" || last.ID != item.ID || last.Type != item.Type || last.Status != "incomplete"):
 			return fmt.Errorf("item %d is not done", i)
-		case it.done == nil && !it.holds(&last):
+		case item.done == nil && !item.holds(&last):
 			return fmt.Errorf("item %d is not the sum of its deltas", i)
 		}
 	}
@@ -422,45 +422,45 @@ func (c *responsesClient) lifecycle(e *responsesEvent, status string) error {
 }
 
 func (c *responsesClient) added(e *responsesEvent) error {
-	it := &itemState{}
-	if err := json.Unmarshal(e.Item, &it.sentItem); err != nil {
+	item := &itemState{}
+	if err := json.Unmarshal(e.Item, &item.sentItem); err != nil {
 		return err
 	}
-	if *e.OutputIndex != len(c.items) || it.ID == "" {
+	if *e.OutputIndex != len(c.items) || item.ID == "" {
 		return fmt.Errorf("the item should have the index %d", len(c.items))
 	}
 	for _, other := range c.items {
 		switch {
-		case other.ID == it.ID, it.CallID != "" && other.CallID == it.CallID:
+		case other.ID == item.ID, item.CallID != "" && other.CallID == item.CallID:
 			return errors.New("two items have one id")
-		case other.done == nil && (other.CallID == "" || it.CallID == "" && it.Type == other.Type):
+		case other.done == nil && (other.CallID == "" || item.CallID == "" && item.Type == other.Type):
 			return fmt.Errorf("item %s is open", other.ID)
 		}
 	}
 	empty := false
-	switch it.Type {
+	switch item.Type {
 	case "message":
-		empty = it.Content != nil && len(it.Content) == 0 && it.Status == "in_progress"
+		empty = item.Content != nil && len(item.Content) == 0 && item.Status == "in_progress"
 	case "reasoning":
-		empty = it.Summary != nil && len(it.Summary) == 0
+		empty = item.Summary != nil && len(item.Summary) == 0
 	case "function_call":
-		empty = it.Arguments != nil && *it.Arguments == "" && wire.LegalID(it.CallID) && it.Name != ""
+		empty = item.Arguments != nil && *item.Arguments == "" && wire.LegalID(item.CallID) && item.Name != ""
 	case "custom_tool_call":
-		empty = it.Input != nil && *it.Input == "" && wire.LegalID(it.CallID) && it.Name != ""
+		empty = item.Input != nil && *item.Input == "" && wire.LegalID(item.CallID) && item.Name != ""
 	}
 	if !empty {
 		return errors.New("the item does not begin empty")
 	}
-	c.items = append(c.items, it)
+	c.items = append(c.items, item)
 	return nil
 }
 
 // take processes an event within an item.
 func (it *itemState) take(e *responsesEvent) error {
 	var fits bool
-	at, kind := e.ContentIndex, "message"
+	index, kind := e.ContentIndex, "message"
 	if strings.HasPrefix(e.Type, "response.reasoning_summary_") {
-		at, kind = e.SummaryIndex, "reasoning"
+		index, kind = e.SummaryIndex, "reasoning"
 	}
 	switch e.Type {
 	case "response.content_part.added", "response.reasoning_summary_part.added":
@@ -486,7 +486,7 @@ func (it *itemState) take(e *responsesEvent) error {
 		}
 		it.parts = append(it.parts, *it.part)
 		it.part = nil
-		if at == nil || *at != len(it.parts)-1 || it.Type != kind {
+		if index == nil || *index != len(it.parts)-1 || it.Type != kind {
 			return errors.New("the part has another index")
 		}
 		return nil
@@ -514,28 +514,28 @@ func (it *itemState) take(e *responsesEvent) error {
 	switch {
 	case !fits:
 		return errors.New("it does not fit the part")
-	case at == nil || *at != len(it.parts) || it.Type != kind:
+	case index == nil || *index != len(it.parts) || it.Type != kind:
 		return errors.New("the part has another index")
 	}
 	return nil
 }
 
-func (c *responsesClient) itemDone(it *itemState, e *responsesEvent) error {
+func (c *responsesClient) itemDone(item *itemState, e *responsesEvent) error {
 	var last sentItem
 	if err := json.Unmarshal(e.Item, &last); err != nil {
 		return err
 	}
-	it.done = e.Item
+	item.done = e.Item
 	switch {
-	case last.ID != it.ID || last.Type != it.Type || last.CallID != it.CallID || last.Name != it.Name:
+	case last.ID != item.ID || last.Type != item.Type || last.CallID != item.CallID || last.Name != item.Name:
 		return errors.New("the item is another one")
 	case last.Type != "reasoning" && last.Status != "completed" && last.Status != "incomplete":
 		return errors.New("the item is not done")
-	case it.part != nil || it.CallID != "" && !it.callDone:
+	case item.part != nil || item.CallID != "" && !item.callDone:
 		return errors.New("a part of the item is open")
-	case !it.holds(&last):
+	case !item.holds(&last):
 		return errors.New("the item is not the sum of its deltas")
-	case c.sound && it.Type == "function_call" && !isObject(it.call):
+	case c.sound && item.Type == "function_call" && !isObject(item.call):
 		return errors.New("the arguments are not an object")
 	}
 	return nil

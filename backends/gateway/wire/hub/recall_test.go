@@ -11,24 +11,24 @@ func TestRecall(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
 	m := NewRecall(func() time.Time { return now })
-	kept := func(data string) []Reasoning { return []Reasoning{{Text: "hm", State: &State{Data: data}}} }
+	reasoning := func(data string) []Reasoning { return []Reasoning{{Text: "hm", State: &State{Data: data}}} }
 	found := func(user, call string) string {
 		if r := m.Find(user, call); len(r) > 0 {
 			return r[0].State.Data
 		}
 		return ""
 	}
-	m.Keep("ann", "a", kept("1"))
-	m.Keep("bob", "a", kept("2"))
-	m.Keep("", "a", kept("3"))
+	m.Keep("ann", "a", reasoning("1"))
+	m.Keep("bob", "a", reasoning("2"))
+	m.Keep("", "a", reasoning("3"))
 	if found("ann", "a") != "1" || found("bob", "a") != "2" || found("", "a") != "" || found("ann", "b") != "" {
 		t.Error("a user finds another user's entry, or not the own one")
 	}
-	m.Keep("ann", "a", kept("4"))
+	m.Keep("ann", "a", reasoning("4"))
 	if found("ann", "a") != "4" || m.order.Len() != 2 {
 		t.Error("a call is kept twice")
 	}
-	m.Keep("ann", "large", kept(strings.Repeat("x", recallEntry)))
+	m.Keep("ann", "large", reasoning(strings.Repeat("x", recallEntry)))
 	if found("ann", "large") != "" {
 		t.Error("an entry has no bound")
 	}

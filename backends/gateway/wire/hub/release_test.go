@@ -10,7 +10,7 @@ import (
 // these parts are large, nothing is released.
 func TestReleaseBody(t *testing.T) {
 	t.Parallel()
-	made := func(instructions string) *Request {
+	newRequest := func(instructions string) *Request {
 		return &Request{
 			Format: Responses, Body: []byte("{}"), Model: "m", Stream: true, IncludeUsage: true, Stop: []string{"end"},
 			Messages: []Message{{Role: User, Parts: []Part{{Kind: PartText, Text: strings.Repeat("word ", 100)}}}},
@@ -19,7 +19,7 @@ func TestReleaseBody(t *testing.T) {
 			Answer: Answer{Reasoning: true, State: true, Echo: []Param{{"instructions", instructions}}},
 		}
 	}
-	r, before := made("be brief"), made("be brief")
+	r, before := newRequest("be brief"), newRequest("be brief")
 	if !r.ReleaseBody() {
 		t.Fatal("it keeps all")
 	}
@@ -37,7 +37,7 @@ func TestReleaseBody(t *testing.T) {
 	if !r.ReleaseBody() || CountTokens(r) != CountTokens(before) {
 		t.Error("a second release changes the number of tokens")
 	}
-	large, same := made(strings.Repeat("x", maxRetained)), made(strings.Repeat("x", maxRetained))
+	large, same := newRequest(strings.Repeat("x", maxRetained)), newRequest(strings.Repeat("x", maxRetained))
 	if large.ReleaseBody() || !reflect.DeepEqual(large, same) {
 		t.Error("a request with a large answer part was released")
 	}

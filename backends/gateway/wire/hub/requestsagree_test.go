@@ -206,9 +206,9 @@ func TestRequestsSurvive(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		system, turns := converse(random)
 		want := ""
-		for _, from := range all {
-			body := talkBody(from, random, system, turns)
-			r, err := read[from](body, hub.ReadOptions{})
+		for _, src := range all {
+			body := talkBody(src, random, system, turns)
+			r, err := read[src](body, hub.ReadOptions{})
 			if err != nil {
 				t.Fatalf("seed %d: %v of %s", seed, err, body)
 			}
@@ -216,19 +216,19 @@ func TestRequestsSurvive(t *testing.T) {
 				want = gist(r)
 			}
 			if got := gist(r); got != want {
-				t.Fatalf("seed %d: %s says\n%s\nwant\n%s", seed, from, got, want)
+				t.Fatalf("seed %d: %s says\n%s\nwant\n%s", seed, src, got, want)
 			}
-			for _, to := range all {
-				written, err := write[to](r, target)
+			for _, dst := range all {
+				written, err := write[dst](r, target)
 				if err != nil {
-					t.Fatalf("seed %d: %s to %s: %v", seed, from, to, err)
+					t.Fatalf("seed %d: %s to %s: %v", seed, src, dst, err)
 				}
-				again, err := read[to](written.Body, hub.ReadOptions{})
+				upstreamReq, err := read[dst](written.Body, hub.ReadOptions{})
 				if err != nil {
-					t.Fatalf("seed %d: %s to %s: %v of %s", seed, from, to, err, written.Body)
+					t.Fatalf("seed %d: %s to %s: %v of %s", seed, src, dst, err, written.Body)
 				}
-				if got := gist(again); got != want {
-					t.Fatalf("seed %d: %s to %s says\n%s\nwant\n%s", seed, from, to, got, want)
+				if got := gist(upstreamReq); got != want {
+					t.Fatalf("seed %d: %s to %s says\n%s\nwant\n%s", seed, src, dst, got, want)
 				}
 			}
 		}

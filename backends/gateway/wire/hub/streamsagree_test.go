@@ -96,12 +96,12 @@ func quotedJSON(text string) string {
 	return string(out)
 }
 
-// bits cuts a text into random pieces at characters, and calls do with each.
-func bits(r *rand.Rand, text string, do func(bit string)) {
+// bits cuts a text into random pieces at characters, and calls fn with each.
+func bits(r *rand.Rand, text string, fn func(bit string)) {
 	runes := []rune(text)
 	for len(runes) > 0 {
 		n := 1 + r.IntN(len(runes))
-		do(string(runes[:n]))
+		fn(string(runes[:n]))
 		runes = runes[n:]
 	}
 }
@@ -177,11 +177,11 @@ type manners struct {
 }
 
 func anyManners(r *rand.Rand) manners {
-	is := func() bool { return r.IntN(4) == 0 }
+	f := func() bool { return r.IntN(4) == 0 }
 	m := manners{
-		nulls: is(), roles: is(), parts: is(), bothReasonings: is(), repeated: is(), late: is(), objects: is(), again: is(),
-		inTurn: is(), indexless: is(), zero: is(), jumps: is(), stop: is(), twice: is(), undone: is(),
-		usageBeside: is(), usageNull: is(), emptyChunks: is(), crlf: is(), comments: is(), lines: is(),
+		nulls: f(), roles: f(), parts: f(), bothReasonings: f(), repeated: f(), late: f(), objects: f(), again: f(),
+		inTurn: f(), indexless: f(), zero: f(), jumps: f(), stop: f(), twice: f(), undone: f(),
+		usageBeside: f(), usageNull: f(), emptyChunks: f(), crlf: f(), comments: f(), lines: f(),
 	}
 	if m.indexless || m.zero {
 		m.inTurn, m.jumps = true, false
@@ -289,14 +289,14 @@ func (s *spoken) chatStream(r *rand.Rand, m manners) string {
 
 // callPieces returns the deltas of call n.
 func (s *spoken) callPieces(r *rand.Rand, m manners, p *spokenPiece, n int) (pieces []string) {
-	at := fmt.Sprintf(`"index":%d,`, n)
+	index := fmt.Sprintf(`"index":%d,`, n)
 	switch {
 	case m.indexless:
-		at = ""
+		index = ""
 	case m.zero:
-		at = `"index":0,`
+		index = `"index":0,`
 	case m.jumps:
-		at = fmt.Sprintf(`"index":%d,`, 3+4*n)
+		index = fmt.Sprintf(`"index":%d,`, 3+4*n)
 	}
 	piece := func(id, name bool, arguments string) {
 		var members []string
@@ -306,7 +306,7 @@ func (s *spoken) callPieces(r *rand.Rand, m manners, p *spokenPiece, n int) (pie
 		if arguments != "" {
 			members = append(members, `"arguments":`+arguments)
 		}
-		entry := at
+		entry := index
 		if id {
 			entry += `"id":"` + p.id + `","type":"function",`
 		}
@@ -367,8 +367,8 @@ func (s *spoken) messagesWhole() string {
 
 func (s *spoken) messagesStream(r *rand.Rand) string {
 	var b strings.Builder
-	is := func() bool { return r.IntN(4) == 0 }
-	pings, nameless, whole, unstopped, open, nulls, crlf, done := is(), is(), is(), is(), is(), is(), is(), is()
+	f := func() bool { return r.IntN(4) == 0 }
+	pings, nameless, whole, unstopped, open, nulls, crlf, done := f(), f(), f(), f(), f(), f(), f(), f()
 	event := func(name, members string) {
 		if !nameless {
 			b.WriteString("event: " + name + "\n")
@@ -380,24 +380,24 @@ func (s *spoken) messagesStream(r *rand.Rand) string {
 	}
 	event("message_start", `,"message":{"id":"msg_x","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":0,"output_tokens":0}}`)
 	for i, p := range s.pieces {
-		at := fmt.Sprintf(`,"index":%d`, i)
-		delta := func(members string) { event("content_block_delta", at+`,"delta":{`+members+`}`) }
+		index := fmt.Sprintf(`,"index":%d`, i)
+		delta := func(members string) { event("content_block_delta", index+`,"delta":{`+members+`}`) }
 		switch p.kind {
 		case "reasoning":
-			event("content_block_start", at+`,"content_block":{"type":"thinking","thinking":"","signature":""}`)
+			event("content_block_start", index+`,"content_block":{"type":"thinking","thinking":"","signature":""}`)
 			bits(r, p.text, func(bit string) { delta(`"type":"thinking_delta","thinking":` + quotedJSON(bit)) })
 			if p.state != "" {
 				delta(`"type":"signature_delta","signature":` + quotedJSON(p.state))
 			}
 		case "text":
-			event("content_block_start", at+`,"content_block":{"type":"text","text":""}`)
+			event("content_block_start", index+`,"content_block":{"type":"text","text":""}`)
 			bits(r, p.text, func(bit string) { delta(`"type":"text_delta","text":` + quotedJSON(bit)) })
 		case "call":
 			input := "{}"
 			if whole {
 				input = p.text
 			}
-			event("content_block_start", at+`,"content_block":{"type":"tool_use","id":"`+p.id+`","name":"`+p.name+`","input":`+input+`}`)
+			event("content_block_start", index+`,"content_block":{"type":"tool_use","id":"`+p.id+`","name":"`+p.name+`","input":`+input+`}`)
 			if nulls {
 				delta(`"type":"input_json_delta","partial_json":"","text":null,"thinking":null`)
 			}
@@ -406,7 +406,7 @@ func (s *spoken) messagesStream(r *rand.Rand) string {
 			}
 		}
 		if !open {
-			event("content_block_stop", at)
+			event("content_block_stop", index)
 		}
 	}
 	event("message_delta", `,"delta":{"stop_reason":"`+s.messagesStop()+`","stop_sequence":null},"usage":`+s.messagesUsage())
@@ -471,8 +471,8 @@ func (s *spoken) responsesWhole() string { return s.response(s.responsesStatus()
 func (s *spoken) responsesStream(r *rand.Rand) string {
 	var b strings.Builder
 	n := 0
-	is := func() bool { return r.IntN(4) == 0 }
-	nameless, whole, unadded, undone, last, parts, done := is(), is(), is(), is(), is(), is(), is()
+	f := func() bool { return r.IntN(4) == 0 }
+	nameless, whole, unadded, undone, last, parts, done := f(), f(), f(), f(), f(), f(), f()
 	event := func(name, members string) {
 		if !nameless {
 			b.WriteString("event: " + name + "\n")
@@ -486,34 +486,34 @@ func (s *spoken) responsesStream(r *rand.Rand) string {
 		if last { // the whole output in the last event
 			break
 		}
-		at := fmt.Sprintf(`,"output_index":%d`, i)
+		index := fmt.Sprintf(`,"output_index":%d`, i)
 		added := map[string]string{
 			"reasoning": `{"id":"rs_%d","type":"reasoning","summary":[]}`, "text": `{"id":"msg_%d","type":"message","status":"in_progress","role":"assistant","content":[]}`,
 			"refusal": `{"id":"msg_%d","type":"message","status":"in_progress","role":"assistant","content":[]}`,
 			"call":    `{"id":"fc_%d","type":"function_call","status":"in_progress","call_id":"` + p.id + `","name":"` + p.name + `","arguments":""}`,
 		}[p.kind]
 		if unadded && whole {
-			event("response.output_item.done", at+`,"item":`+s.item(i))
+			event("response.output_item.done", index+`,"item":`+s.item(i))
 			continue
 		}
-		event("response.output_item.added", at+`,"item":`+fmt.Sprintf(added, i))
+		event("response.output_item.added", index+`,"item":`+fmt.Sprintf(added, i))
 		name := map[string]string{
 			"reasoning": "response.reasoning_summary_text.delta", "text": "response.output_text.delta",
 			"refusal": "response.refusal.delta", "call": "response.function_call_arguments.delta",
 		}[p.kind]
 		if parts {
-			event("response.content_part.added", at+`,"content_index":0,"part":{"type":"output_text","text":"","annotations":[]}`)
+			event("response.content_part.added", index+`,"content_index":0,"part":{"type":"output_text","text":"","annotations":[]}`)
 		}
 		if !whole {
 			bits(r, p.text, func(bit string) {
-				event(name, at+`,"content_index":0,"summary_index":0,"delta":`+quotedJSON(bit))
+				event(name, index+`,"content_index":0,"summary_index":0,"delta":`+quotedJSON(bit))
 			})
 		}
 		if parts && p.kind == "call" {
-			event("response.function_call_arguments.done", at+`,"name":"`+p.name+`","arguments":`+quotedJSON(p.text))
+			event("response.function_call_arguments.done", index+`,"name":"`+p.name+`","arguments":`+quotedJSON(p.text))
 		}
 		if !undone || whole || p.state != "" {
-			event("response.output_item.done", at+`,"item":`+s.item(i))
+			event("response.output_item.done", index+`,"item":`+s.item(i))
 		}
 	}
 	status := s.responsesStatus()
@@ -550,7 +550,7 @@ func collectChat(t *testing.T, stream []byte) map[string]any {
 			m[name] = m[name].(string) + delta.Get(name).Str
 		}
 		for _, call := range delta.Get("tool_calls").Array() {
-			if at := int(call.Get("index").Int()); at == len(calls) {
+			if index := int(call.Get("index").Int()); index == len(calls) {
 				calls = append(calls, map[string]any{"id": "", "type": call.Get("type").Str, "name": "", "text": ""})
 			}
 			last := calls[call.Get("index").Int()]
@@ -641,15 +641,15 @@ func TestWholeAndStreamAgree(t *testing.T) {
 	upstreams := map[hub.Format]func() hub.Reader{
 		hub.Chat: func() hub.Reader { return chat.NewReader("", false) }, hub.Messages: func() hub.Reader { return messages.Format{}.NewReader(nil) }, hub.Responses: func() hub.Reader { return responses.Format{}.NewReader(nil) },
 	}
-	for from, reader := range upstreams {
-		for to, r := range clients {
-			t.Run(string(from)+" to "+string(to), func(t *testing.T) {
+	for src, reader := range upstreams {
+		for dst, r := range clients {
+			t.Run(string(src)+" to "+string(dst), func(t *testing.T) {
 				t.Parallel()
 				for seed := range uint64(150) {
 					random := rand.New(rand.NewPCG(seed, 1))
-					s := speak(random, from == hub.Chat || to == hub.Chat)
+					s := speak(random, src == hub.Chat || dst == hub.Chat)
 					var body, events string
-					switch from {
+					switch src {
 					case hub.Chat:
 						body, events = s.chatWhole(), s.chatStream(random, anyManners(random))
 					case hub.Messages:
@@ -657,21 +657,21 @@ func TestWholeAndStreamAgree(t *testing.T) {
 					case hub.Responses:
 						body, events = s.responsesWhole(), s.responsesStream(random)
 					}
-					whole, err := hub.Translate(reader(), writers[to](r, reply(r, sealReadably))).Whole(nil, []byte(body))
+					whole, err := hub.Translate(reader(), writers[dst](r, reply(r, sealReadably))).Whole(nil, []byte(body))
 					if err != nil {
 						t.Fatalf("seed %d: %v of %s", seed, err, body)
 					}
-					stream, err := relay(hub.Translate(reader(), writers[to](r, reply(r, sealReadably))), strings.NewReader(events))
+					stream, err := relay(hub.Translate(reader(), writers[dst](r, reply(r, sealReadably))), strings.NewReader(events))
 					if err != nil {
 						t.Fatalf("seed %d: %v of %s", seed, err, events)
 					}
-					if err := checkStream(to, stream, true); err != nil {
+					if err := checkStream(dst, stream, true); err != nil {
 						t.Fatalf("seed %d: %v of\n%s", seed, err, events)
 					}
-					switch to {
+					switch dst {
 					case hub.Responses:
-						sent, _ := sentEvents(stream, true)
-						if last := gjson.GetBytes(sent[len(sent)-1].data, "response").Raw; last != string(whole) {
+						clientEvents, _ := sentEvents(stream, true)
+						if last := gjson.GetBytes(clientEvents[len(clientEvents)-1].data, "response").Raw; last != string(whole) {
 							t.Fatalf("seed %d: as a stream it is\n%s\nas a whole\n%s", seed, last, whole)
 						}
 					case hub.Messages:

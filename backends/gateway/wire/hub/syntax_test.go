@@ -61,17 +61,17 @@ func TestSyntax(t *testing.T) {
 	} {
 		for size := 1; size <= max(1, len(c.text)); size++ {
 			var s Syntax
-			at, sound := 0, -1
+			offset, sound := 0, -1
 			for rest := c.text; rest != ""; {
 				piece := rest[:min(size, len(rest))]
 				if n := s.Pass([]byte(piece)); sound < 0 && (s.Broken() || s.Ended()) {
-					sound = at + n
+					sound = offset + n
 				}
-				at += len(piece)
+				offset += len(piece)
 				rest = rest[len(piece):]
 			}
 			if sound < 0 {
-				sound = at
+				sound = offset
 			}
 			closing, ok := s.Close(nil)
 			state := string(closing)
@@ -111,13 +111,13 @@ func FuzzSyntax(f *testing.F) {
 			return
 		}
 		var s Syntax
-		sound, at := -1, 0
+		sound, offset := -1, 0
 		for rest := text; len(rest) > 0; {
 			piece := rest[:min(int(size)+1, len(rest))]
 			if n := s.Pass(piece); sound < 0 && (s.Broken() || s.Ended()) {
-				sound = at + n
+				sound = offset + n
 			}
-			at += len(piece)
+			offset += len(piece)
 			rest = rest[len(piece):]
 		}
 		if s.Ended() != IsObject(text) {
@@ -127,7 +127,7 @@ func FuzzSyntax(f *testing.F) {
 			t.Fatalf("%q is closed by %q", text, closing)
 		}
 		if sound < 0 {
-			sound = at
+			sound = offset
 		}
 		if extended := append(s.Extend(append([]byte(nil), text[:sound]...)), `"_raw":""}`...); !IsObject(extended) {
 			t.Fatalf("%q becomes %q", text[:sound], extended)

@@ -29,7 +29,7 @@ func TestSealer(t *testing.T) {
 	if !strings.HasPrefix(token, "kcs1.") || strings.Contains(token, "anthropic") {
 		t.Fatalf("token %q", token)
 	}
-	if again := s.Seal("alice", state); again == token {
+	if second := s.Seal("alice", state); second == token {
 		t.Error("two tokens of one state are equal")
 	}
 	if got, ok := s.Open("alice", token); !ok || got != state {
@@ -83,8 +83,8 @@ func TestLegalName(t *testing.T) {
 		if !wire.LegalID(got) || !strings.HasPrefix(got, want) {
 			t.Errorf("LegalName(%q) = %q, want %q…", name, got, want)
 		}
-		if again := LegalName(got); again != got {
-			t.Errorf("a legal name changed: %q to %q", got, again)
+		if second := LegalName(got); second != got {
+			t.Errorf("a legal name changed: %q to %q", got, second)
 		}
 	}
 	if LegalName("files.read") == LegalName("filesread") || LegalName("a.b") == LegalName("a:b") {

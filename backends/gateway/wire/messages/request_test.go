@@ -339,7 +339,7 @@ func TestReadContent(t *testing.T) {
 	const (
 		callA  = `{"type":"tool_use","id":"a","name":"f","input":{"x": 1}}`
 		callB  = `{"type":"tool_use","id":"b","name":"g"}`
-		asked  = `user "hi"`
+		prompt = `user "hi"`
 		png    = `{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}`
 		pngURL = `image(data:image/png;base64,AAAA)`
 	)
@@ -349,14 +349,14 @@ func TestReadContent(t *testing.T) {
 		dropped                   string
 		needs                     wire.Needs
 	}{
-		{"system text", ask(`"system":"be brief"`), "", lines(`system "be brief"`, asked), "", 0},
-		{"system blocks", ask(`"system":[{"type":"text","text":"a"},{"type":"text","text":""},{"type":"text","text":"b"}]`), "", lines(`system "a\n\nb"`, asked), "", 0},
+		{"system text", ask(`"system":"be brief"`), "", lines(`system "be brief"`, prompt), "", 0},
+		{"system blocks", ask(`"system":[{"type":"text","text":"a"},{"type":"text","text":""},{"type":"text","text":"b"}]`), "", lines(`system "a\n\nb"`, prompt), "", 0},
 		{
 			"system marks", ask(`"system":[{"type":"text","text":"a"},{"type":"text","text":"b","cache_control":{"type":"ephemeral"}},{"type":"text","text":"c"}]`), "",
-			lines(`system "a\n\nb"* "c"`, asked), "", 0,
+			lines(`system "a\n\nb"* "c"`, prompt), "", 0,
 		},
-		{"system attribution", ask(`"system":[{"type":"text","text":"x-anthropic-billing-header: cc=1"},{"type":"text","text":"b"}]`), "", lines(`system "b"`, asked), "", 0},
-		{"system attribution alone", ask(`"system":"x-anthropic-billing-header: cc=1"`), "", lines(asked), "", 0},
+		{"system attribution", ask(`"system":[{"type":"text","text":"x-anthropic-billing-header: cc=1"},{"type":"text","text":"b"}]`), "", lines(`system "b"`, prompt), "", 0},
+		{"system attribution alone", ask(`"system":"x-anthropic-billing-header: cc=1"`), "", lines(prompt), "", 0},
 		{"system within", talk(user(`"a"`), `{"role":"system","content":"s"}`, user(`"b"`)), newer, lines(`user "a"`, `system "s"`, `user "b"`), "", 0},
 		{"system blocks within", talk(`{"role":"system","content":[{"type":"text","text":"s"}]}`, user(`"b"`)), "", lines(`system "s"`, `user "b"`), "", 0},
 		{"texts", talk(user(`[{"type":"text","text":"a","citations":null},{"type":"text","text":""},{"type":"text","text":"b","cache_control":{"type":"ephemeral","ttl":"1h"}}]`)), newer, lines(`user "a" "b"*`), "", 0},
@@ -573,7 +573,7 @@ func TestReadServerTools(t *testing.T) {
 // that get the client's bytes.
 func TestReadVendorFeatures(t *testing.T) {
 	t.Parallel()
-	for at, body := range map[string]string{
+	for param, body := range map[string]string{
 		"mcp_servers":                            ask(`"mcp_servers":[{"type":"url","name":"x","url":"https://x"}],"tools":[{"type":"mcp_toolset","mcp_server_name":"x"}]`),
 		"compaction":                             ask(`"compaction":{"type":"summarize"}`),
 		"tools[0].type":                          ask(`"tools":[{"type":"computer_toolset_20260801"},{"name":"f","input_schema":{}}],"tool_choice":{"type":"tool","name":"left_click"}`),
@@ -587,8 +587,8 @@ func TestReadVendorFeatures(t *testing.T) {
 	} {
 		r := mustRead(t, body, "")
 		var e *apierror.Error
-		if r.Needs&wire.NeedOwnFormat == 0 || !errors.As(r.OwnFormatError, &e) || e.Status != 400 || e.Param != at {
-			t.Errorf("%s: needs %b, %v", at, r.Needs, r.OwnFormatError)
+		if r.Needs&wire.NeedOwnFormat == 0 || !errors.As(r.OwnFormatError, &e) || e.Status != 400 || e.Param != param {
+			t.Errorf("%s: needs %b, %v", param, r.Needs, r.OwnFormatError)
 		}
 	}
 	if r := mustRead(t, talk(user(`"a"`)), ""); r.Needs&wire.NeedOwnFormat != 0 || r.OwnFormatError != nil {
@@ -687,9 +687,9 @@ func FuzzRead(f *testing.F) {
 // checkRequest checks the properties that package hub documents for a request.
 func checkRequest(t *testing.T, r *hub.Request) {
 	t.Helper()
-	raw := func(what, text string) {
+	raw := func(name, text string) {
 		if text != "" && !json.Valid([]byte(text)) {
-			t.Errorf("%s is not JSON: %q", what, text)
+			t.Errorf("%s is not JSON: %q", name, text)
 		}
 	}
 	for _, p := range r.Params {

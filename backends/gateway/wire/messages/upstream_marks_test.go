@@ -57,19 +57,19 @@ func TestCacheMarks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, on := range []bool{true, false} {
+			for _, enabled := range []bool{true, false} {
 				target := upstreamTarget()
-				target.CacheMarks = on
+				target.CacheMarks = enabled
 				written, err := Format{}.Write(r, target)
 				if err != nil || !gjson.ValidBytes(written.Body) {
 					t.Fatalf("%v: %s", err, written.Body)
 				}
 				want := c.want
-				if !on && c.name != "the client's own" {
+				if !enabled && c.name != "the client's own" {
 					want = ""
 				}
 				if got := strings.Join(marked(string(written.Body)), " "); got != want {
-					t.Errorf("with the option %t the marks are at %q, want %q:\n%s", on, got, want, written.Body)
+					t.Errorf("with the option %t the marks are at %q, want %q:\n%s", enabled, got, want, written.Body)
 				}
 			}
 		})

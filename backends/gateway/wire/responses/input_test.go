@@ -15,9 +15,9 @@ func decodeAll(t *testing.T, pieces ...string) string {
 	var d inputDecoder
 	var out []byte
 	for _, piece := range pieces {
-		from := len(out)
+		start := len(out)
 		out = d.decode(out, jsontext.AppendEscaped(nil, piece))
-		inside(t, string(out[from:])) // each delta is valid by itself
+		inside(t, string(out[start:])) // each delta is valid by itself
 	}
 	return inside(t, string(d.finish(out)))
 }
@@ -83,11 +83,11 @@ func TestInputDecoder(t *testing.T) {
 func FuzzInputDecoder(f *testing.F) {
 	f.Add(`{"input":"a\n\ud83d\ude00"}`, uint(3))
 	f.Add(`{"input":"\q\u12"}`, uint(12))
-	f.Fuzz(func(t *testing.T, arguments string, at uint) {
+	f.Fuzz(func(t *testing.T, arguments string, offset uint) {
 		arguments = strings.ToValidUTF8(arguments, "?")
 		cut := 0
 		if len(arguments) > 0 {
-			cut = int(at % uint(len(arguments)))
+			cut = int(offset % uint(len(arguments)))
 		}
 		for !utf8.RuneStart((arguments + "x")[cut]) {
 			cut--

@@ -12,12 +12,12 @@ func text(words string) string {
 func TestReadItems(t *testing.T) {
 	t.Parallel()
 	const (
-		callA = `{"type":"function_call","call_id":"a","name":"f","arguments":"{\"x\":1}"}`
-		callB = `{"type":"function_call","call_id":"b","name":"g","arguments":""}`
-		outA  = `{"type":"function_call_output","call_id":"a","output":"1"}`
-		outB  = `{"type":"function_call_output","call_id":"b","output":"2"}`
-		said  = `{"type":"message","role":"assistant","id":"msg_1","status":"completed","phase":"x","content":[{"type":"output_text","text":"ok","annotations":[]}]}`
-		asked = `{"role":"user","content":"hi"}`
+		callA  = `{"type":"function_call","call_id":"a","name":"f","arguments":"{\"x\":1}"}`
+		callB  = `{"type":"function_call","call_id":"b","name":"g","arguments":""}`
+		outA   = `{"type":"function_call_output","call_id":"a","output":"1"}`
+		outB   = `{"type":"function_call_output","call_id":"b","output":"2"}`
+		reply  = `{"type":"message","role":"assistant","id":"msg_1","status":"completed","phase":"x","content":[{"type":"output_text","text":"ok","annotations":[]}]}`
+		prompt = `{"role":"user","content":"hi"}`
 	)
 	for name, c := range map[string]struct{ items, want string }{
 		"roles": {
@@ -25,7 +25,7 @@ func TestReadItems(t *testing.T) {
 			"system \n" + text("a") + "developer \n" + text("b") + "user \n" + text("c"),
 		},
 		"refusal": {
-			`{"role":"assistant","content":[{"type":"refusal","refusal":"no"}]},` + asked,
+			`{"role":"assistant","content":[{"type":"refusal","refusal":"no"}]},` + prompt,
 			"assistant \n" + text("no") + hi,
 		},
 		"image": {
@@ -41,11 +41,11 @@ func TestReadItems(t *testing.T) {
 			"user \n  part 5 \"\" url=\"\" detail=\"wav\" data=\"AA\"\nneeds 100\n",
 		},
 		"text and calls fold": {
-			said + "," + callA + "," + callB + "," + outA + "," + outB,
+			reply + "," + callA + "," + callB + "," + outA + "," + outB,
 			"assistant \n" + text("ok") + "  call a f {\"x\":1}\n  call b g {}\ntool a\n" + text("1") + "tool b\n" + text("2"),
 		},
 		"text behind a call folds": {
-			callA + "," + said + "," + outA,
+			callA + "," + reply + "," + outA,
 			"assistant \n" + text("ok") + "  call a f {\"x\":1}\ntool a\n" + text("1"),
 		},
 		"results in the order of the calls": {
@@ -53,7 +53,7 @@ func TestReadItems(t *testing.T) {
 			"assistant \n  call a f {\"x\":1}\n  call b g {}\ntool a\n" + text("1") + "tool b\n" + text("2"),
 		},
 		"a late result": {
-			callA + "," + callB + "," + outB + "," + asked + "," + outA,
+			callA + "," + callB + "," + outB + "," + prompt + "," + outA,
 			"assistant \n  call a f {\"x\":1}\n  call b g {}\ntool a\n" + text("1") + "tool b\n" + text("2") + hi,
 		},
 		"one call after the other": {
@@ -86,12 +86,12 @@ func TestReadItems(t *testing.T) {
 		},
 		"reasoning": {
 			`{"type":"reasoning","id":"rs_1","summary":[{"type":"summary_text","text":"one"},{"type":"summary_text","text":"two"}],"encrypted_content":"kcs1.good"},` + callA + "," + outA +
-				`,{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"raw"}],"encrypted_content":"theirs"},` + said + "," + asked,
+				`,{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"raw"}],"encrypted_content":"theirs"},` + reply + "," + prompt,
 			"assistant \n  reasoning \"one\\n\\ntwo\" foreign=\"\" state=deepseek/v4/content/\n  call a f {\"x\":1}\ntool a\n" + text("1") +
 				"assistant \n  reasoning \"raw\" foreign=\"theirs\"\n" + text("ok") + hi,
 		},
 		"reasoning that is of no use": {
-			`{"type":"reasoning","summary":[{"type":"summary_text","text":"no state"}]},{"type":"reasoning","summary":[],"encrypted_content":"kcs1.stolen"},` + said + `,{"type":"reasoning","encrypted_content":"kcs1.good"},` + asked,
+			`{"type":"reasoning","summary":[{"type":"summary_text","text":"no state"}]},{"type":"reasoning","summary":[],"encrypted_content":"kcs1.stolen"},` + reply + `,{"type":"reasoning","encrypted_content":"kcs1.good"},` + prompt,
 			"assistant \n" + text("ok") + hi,
 		},
 		"reasoning between calls": {
@@ -108,11 +108,11 @@ func TestReadItems(t *testing.T) {
 			"assistant \n  call a tool_search {}\ntool a\n" + text("no tools found"),
 		},
 		"tool search by the vendor": {
-			asked + `,{"type":"tool_search_call","call_id":null,"execution":"server","arguments":{}},{"type":"tool_search_output","execution":"server","tools":[{"type":"function","name":"f"}]}`,
+			prompt + `,{"type":"tool_search_call","call_id":null,"execution":"server","arguments":{}},{"type":"tool_search_output","execution":"server","tools":[{"type":"function","name":"f"}]}`,
 			"tool f kind=0 ns=\"\" own=\"f\" strict= \"\" " + noParameters + "\n" + hi + "needs 1000\ndropped input[1]\n",
 		},
 		"additional tools": {
-			asked + `,{"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"f"},{"type":"web_search"}]}`,
+			prompt + `,{"type":"additional_tools","role":"developer","tools":[{"type":"function","name":"f"},{"type":"web_search"}]}`,
 			"tool f kind=0 ns=\"\" own=\"f\" strict= \"\" " + noParameters + "\n" + hi + "needs 1000\ndropped input[1].tools[1]\n",
 		},
 		"local shell": {
@@ -128,15 +128,15 @@ func TestReadItems(t *testing.T) {
 			"assistant \n  call a apply_patch {\"type\":\"delete_file\"}\n  call b apply_patch {}\ntool a\n" + text("completed") + "tool b failed\n" + text("Error: no such file"),
 		},
 		"run by the vendor": {
-			`{"type":"web_search_call"},{"type":"file_search_call"},{"type":"code_interpreter_call"},{"type":"image_generation_call"},{"type":"mcp_call"},{"type":"mcp_list_tools"},{"type":"computer_call"},` + asked,
+			`{"type":"web_search_call"},{"type":"file_search_call"},{"type":"code_interpreter_call"},{"type":"image_generation_call"},{"type":"mcp_call"},{"type":"mcp_list_tools"},{"type":"computer_call"},` + prompt,
 			hi + "dropped input[0],input[1],input[2],input[3],input[4],input[5],input[6]\n",
 		},
 		"dropped": {
-			`{"type":"compaction","encrypted_content":"x"},{"type":"compaction_trigger"},{"type":"program"},{"type":"program_output"},` + asked,
+			`{"type":"compaction","encrypted_content":"x"},{"type":"compaction_trigger"},{"type":"program"},{"type":"program_output"},` + prompt,
 			hi + "dropped input[0],input[1],input[2],input[3]\n",
 		},
-		"prefill":                {asked + "," + said, hi + "assistant \n" + text("ok") + "needs 100000\n"},
-		"empty messages":         {`{"role":"user","content":""},{"role":"assistant","content":[]},{"role":"user","content":null},` + asked, hi},
+		"prefill":                {prompt + "," + reply, hi + "assistant \n" + text("ok") + "needs 100000\n"},
+		"empty messages":         {`{"role":"user","content":""},{"role":"assistant","content":[]},{"role":"user","content":null},` + prompt, hi},
 		"a call without its id":  {`{"type":"function_call","name":"f"},{"type":"function_call_output","output":"x"}`, "assistant \n  call call_item_0 f {}\ntool call_item_0\n" + text("x")},
 		"a namespace in history": {`{"type":"function_call","call_id":"a","name":"m","namespace":"n"},` + outA, "assistant \n  call a n__m {}\ntool a\n" + text("1")},
 	} {

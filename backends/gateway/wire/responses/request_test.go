@@ -330,7 +330,7 @@ func TestReadRefused(t *testing.T) {
 // that get the client's bytes.
 func TestReadVendorFeatures(t *testing.T) {
 	t.Parallel()
-	for at, body := range map[string]string{
+	for param, body := range map[string]string{
 		"tools[0]":                 with(`"input":"hi","tools":[{"type":"web_search"}]`),
 		"tool_choice.type":         with(`"input":"hi","tools":[{"type":"mcp","server_label":"x"},{"type":"function","name":"f"}],"tool_choice":{"type":"mcp","server_label":"x"}`),
 		"tool_choice.tools":        with(`"input":"hi","tools":[{"type":"web_search"},{"type":"function","name":"f"}],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{"type":"web_search"}]}`),
@@ -340,12 +340,12 @@ func TestReadVendorFeatures(t *testing.T) {
 	} {
 		r, err := Format{}.Read([]byte(body), opener)
 		if err != nil {
-			t.Errorf("%s: %v", at, err)
+			t.Errorf("%s: %v", param, err)
 			continue
 		}
 		var e *apierror.Error
-		if r.Needs&wire.NeedOwnFormat == 0 || !errors.As(r.OwnFormatError, &e) || e.Status != 400 || e.Param != at {
-			t.Errorf("%s: needs %b, %v", at, r.Needs, r.OwnFormatError)
+		if r.Needs&wire.NeedOwnFormat == 0 || !errors.As(r.OwnFormatError, &e) || e.Status != 400 || e.Param != param {
+			t.Errorf("%s: needs %b, %v", param, r.Needs, r.OwnFormatError)
 		}
 	}
 	r, err := Format{}.Read([]byte(with(`"input":"hi","tools":[{"type":"web_search"},{"type":"function","name":"f"}]`)), opener)
@@ -503,10 +503,10 @@ var (
 )
 
 // pick joins the fragments that the bytes of a script select.
-func pick(from []string, script []byte) string {
+func pick(fragments []string, script []byte) string {
 	picked := make([]string, 0, len(script))
 	for _, b := range script {
-		picked = append(picked, from[int(b)%len(from)])
+		picked = append(picked, fragments[int(b)%len(fragments)])
 	}
 	return strings.Join(picked, ",")
 }

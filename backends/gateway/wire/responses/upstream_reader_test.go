@@ -92,8 +92,8 @@ func upstreamDump(deltas []hub.Delta) string {
 	return b.String()
 }
 
-// upstreamEvents calls each with the events of a stream until it fails or is done.
-func upstreamEvents(t testing.TB, r io.Reader, each func(name, data []byte) (done bool, err error)) (ended bool, failure error) {
+// upstreamEvents calls fn with the events of a stream until fn fails or is done.
+func upstreamEvents(t testing.TB, r io.Reader, fn func(name, data []byte) (done bool, err error)) (ended bool, failure error) {
 	t.Helper()
 	events := wire.NewEventReader(r)
 	defer events.Release()
@@ -108,7 +108,7 @@ func upstreamEvents(t testing.TB, r io.Reader, each func(name, data []byte) (don
 		if event.Comment {
 			continue
 		}
-		if done, err := each(event.Name, event.Data); done || err != nil {
+		if done, err := fn(event.Name, event.Data); done || err != nil {
 			return false, err
 		}
 	}

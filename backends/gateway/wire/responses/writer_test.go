@@ -135,8 +135,8 @@ func TestWriter(t *testing.T) {
 			if got := w.Fail(nil, hub.Failure{}); len(got) > 0 {
 				t.Errorf("the stream fails after its end: %s", got)
 			}
-			if at := newWriter(r).Stream(nil, c.deltas); !bytes.Equal(at, stream) {
-				t.Errorf("all at once gives\n%s", at)
+			if output := newWriter(r).Stream(nil, c.deltas); !bytes.Equal(output, stream) {
+				t.Errorf("all at once gives\n%s", output)
 			}
 
 			whole, err := newWriter(r).Whole(c.deltas)
@@ -155,9 +155,9 @@ func TestWriter(t *testing.T) {
 func shorter(stream string) string {
 	out := strings.Builder{}
 	for line := range strings.Lines(stream) {
-		from, to := strings.Index(line, `,"tools":[`), strings.Index(line, `,"top_logprobs"`)
-		if from >= 0 && to > from {
-			line = line[:from] + `,"tools":[…]` + line[to:]
+		start, end := strings.Index(line, `,"tools":[`), strings.Index(line, `,"top_logprobs"`)
+		if start >= 0 && end > start {
+			line = line[:start] + `,"tools":[…]` + line[end:]
 		}
 		out.WriteString(line)
 	}
@@ -350,7 +350,7 @@ type seenItem struct {
 	textEnded bool
 }
 
-// checkStream checks a stream like strict clients.
+// checkStream checks a stream as strict clients do.
 func checkStream(t *testing.T, stream []byte) {
 	t.Helper()
 	events := readEvents(t, stream)
@@ -401,79 +401,79 @@ func checkStream(t *testing.T, stream []byte) {
 		if index.Type != gjson.Number {
 			fail(e, "no output_index")
 		}
-		at := int(index.Int())
+		itemIndex := int(index.Int())
 		if kind == "response.output_item.added" {
-			if at != len(items) {
+			if itemIndex != len(items) {
 				fail(e, "output_index should be %d", len(items))
 			}
-			it := e.Get("item")
+			item := e.Get("item")
 			for _, other := range items {
-				if other.id == it.Get("id").Str {
+				if other.id == item.Get("id").Str {
 					fail(e, "an id twice")
 				}
 				if !other.done && (other.kind == "message" || other.kind == "reasoning") {
 					fail(e, "item %s is still open", other.id)
 				}
 			}
-			items = append(items, &seenItem{id: it.Get("id").Str, kind: it.Get("type").Str})
+			items = append(items, &seenItem{id: item.Get("id").Str, kind: item.Get("type").Str})
 			continue
 		}
-		if at >= len(items) {
+		if itemIndex >= len(items) {
 			fail(e, "an item that was not added")
 		}
-		it := items[at]
-		if it.done {
+		item := items[itemIndex]
+		if item.done {
 			fail(e, "an item that is done")
 		}
-		if kind != "response.output_item.done" && e.Get("item_id").Str != it.id {
-			fail(e, "item_id should be %s", it.id)
+		if kind != "response.output_item.done" && e.Get("item_id").Str != item.id {
+			fail(e, "item_id should be %s", item.id)
 		}
 		part := func() *string {
 			number := e.Get("content_index")
-			if it.kind == "reasoning" {
+			if item.kind == "reasoning" {
 				number = e.Get("summary_index")
 			}
-			if !it.openPart || int(number.Int()) != len(it.parts)-1 {
+			if !item.openPart || int(number.Int()) != len(item.parts)-1 {
 				fail(e, "a part that is not open")
 			}
-			return &it.parts[len(it.parts)-1]
+			return &item.parts[len(item.parts)-1]
 		}
 		ended := func(kind, text, want string) {
-			if it.kind != kind || text != want {
+			if item.kind != kind || text != want {
 				fail(e, "the text is %q, that of the deltas %q", text, want)
 			}
-			it.textEnded = true
+			item.textEnded = true
 		}
 		switch kind {
 		case "response.content_part.added", "response.reasoning_summary_part.added":
-			if it.openPart {
+			if item.openPart {
 				fail(e, "a part is open")
 			}
-			it.parts, it.openPart = append(it.parts, ""), true
+			item.parts, item.openPart = append(item.parts, ""), true
 		case "response.output_text.delta", "response.refusal.delta", "response.reasoning_summary_text.delta":
 			*part() += e.Get("delta").Str
 		case "response.output_text.done", "response.reasoning_summary_text.done":
-			ended(it.kind, e.Get("text").Str, *part())
+			ended(item.kind, e.Get("text").Str, *part())
 		case "response.refusal.done":
 			ended("message", e.Get("refusal").Str, *part())
 		case "response.content_part.done", "response.reasoning_summary_part.done":
-			ended(it.kind, e.Get("part.text").Str+e.Get("part.refusal").Str, *part())
-			it.openPart = false
+			ended(item.kind, e.Get("part.text").Str+e.Get("part.refusal").Str, *part())
+			item.openPart = false
 		case "response.function_call_arguments.delta", "response.custom_tool_call_input.delta":
-			it.text += e.Get("delta").Str
+			item.text += e.Get("delta").Str
 		case "response.function_call_arguments.done":
 			if e.Get("name").Str == "" {
 				fail(e, "no name")
 			}
-			ended("function_call", e.Get("arguments").Str, it.text)
+			ended("function_call", e.Get("arguments").Str, item.text)
 		case "response.custom_tool_call_input.done":
-			ended("custom_tool_call", e.Get("input").Str, it.text)
+			ended("custom_tool_call", e.Get("input").Str, item.text)
 		case "response.output_item.done":
-			it.last, it.done = e.Get("item"), true
-			if it.openPart || it.last.Get("id").Str != it.id || it.last.Get("type").Str != it.kind || it.last.Get("status").Str == "in_progress" {
-				fail(e, "the end of item %+v", it)
+			item.last, item.done = e.Get("item"), true
+			if item.openPart || item.last.Get("id").Str != item.id || item.last.Get("type").Str != item.kind || item.last.Get("status").Str == "in_progress" {
+				fail(e, "the end of item %+v", item)
 			}
-			if !it.textEnded && (it.kind == "message" || it.kind == "function_call" || it.kind == "custom_tool_call") {
+			if !item.textEnded && (item.kind == "message" || item.kind == "function_call" || item.kind == "custom_tool_call") {
 				fail(e, "the text has no end")
 			}
 		default:
@@ -497,15 +497,15 @@ func checkEnd(t *testing.T, kind string, response gjson.Result, items []*seenIte
 	if len(output) != len(items) {
 		t.Fatalf("%d items in the output, %d were added: %s", len(output), len(items), response.Raw)
 	}
-	for i, it := range items {
+	for i, item := range items {
 		got := output[i]
-		if got.Get("id").Str != it.id || got.Get("type").Str != it.kind {
+		if got.Get("id").Str != item.id || got.Get("type").Str != item.kind {
 			t.Fatalf("output %d is %s", i, got.Raw)
 		}
-		if it.done && got.Raw != it.last.Raw || !it.done && status != "failed" {
-			t.Fatalf("output %d is %s, it was %s", i, got.Raw, it.last.Raw)
+		if item.done && got.Raw != item.last.Raw || !item.done && status != "failed" {
+			t.Fatalf("output %d is %s, it was %s", i, got.Raw, item.last.Raw)
 		}
-		if !it.done && got.Get("status").Str != "incomplete" {
+		if !item.done && got.Get("status").Str != "incomplete" {
 			t.Fatalf("output %d was not done: %s", i, got.Raw)
 		}
 		var parts []string
@@ -514,14 +514,14 @@ func checkEnd(t *testing.T, kind string, response gjson.Result, items []*seenIte
 				parts = append(parts, p.Get("text").Str+p.Get("refusal").Str)
 			}
 		}
-		if strings.Join(parts, "\x00") != strings.Join(it.parts, "\x00") {
-			t.Fatalf("output %d has the texts %q, the deltas %q", i, parts, it.parts)
+		if strings.Join(parts, "\x00") != strings.Join(item.parts, "\x00") {
+			t.Fatalf("output %d has the texts %q, the deltas %q", i, parts, item.parts)
 		}
-		if text := got.Get("input").Str; it.kind == "custom_tool_call" && text != it.text {
-			t.Fatalf("output %d has the input %q, the deltas %q", i, text, it.text)
+		if text := got.Get("input").Str; item.kind == "custom_tool_call" && text != item.text {
+			t.Fatalf("output %d has the input %q, the deltas %q", i, text, item.text)
 		}
-		if text := got.Get("arguments").Str; it.kind == "function_call" && text != it.text {
-			t.Fatalf("output %d has the arguments %q, the deltas %q", i, text, it.text)
+		if text := got.Get("arguments").Str; item.kind == "function_call" && text != item.text {
+			t.Fatalf("output %d has the arguments %q, the deltas %q", i, text, item.text)
 		}
 	}
 }
@@ -532,8 +532,8 @@ func FuzzWriter(f *testing.F) {
 	f.Add([]byte("\x02ab\x06c\x01d\x04a\x05{\"a\":\x04c\x05{\"input\":\"\x05\\u00\x01x\x0541\"}"), uint8(3))
 	f.Add([]byte("\x03no\x01yes\x04d\x05x\x04e\x05{\"b\":1}\x06y"), uint8(9))
 	tools := []string{"f", "n__m", "patch", "n__c", "tool_search", "local_shell", "shell", "apply_patch", "other"}
-	f.Fuzz(func(t *testing.T, script []byte, how uint8) {
-		include := []string{"", wantState, wantLogprobs, wantState + "," + wantLogprobs}[how%4]
+	f.Fuzz(func(t *testing.T, script []byte, mode uint8) {
+		include := []string{"", wantState, wantLogprobs, wantState + "," + wantLogprobs}[mode%4]
 		r := request(t, include)
 		var deltas []hub.Delta
 		count := 0
@@ -579,11 +579,11 @@ func FuzzWriter(f *testing.F) {
 		w := newWriter(r)
 		stream := w.Stream(nil, deltas)
 		before := newWriter(r).Stream(nil, deltas)
-		if how&16 != 0 {
+		if mode&16 != 0 {
 			checkStream(t, w.Fail(stream, hub.Failure{Message: "broke"}))
 			return
 		}
-		finish := hub.Finish(how>>5)%5 + 1
+		finish := hub.Finish(mode>>5)%5 + 1
 		stream = w.Stream(stream, []hub.Delta{newEnd(finish)})
 		if !bytes.HasPrefix(stream, before) {
 			t.Fatal("the same deltas gave other events")
@@ -623,17 +623,17 @@ func BenchmarkWriterText(b *testing.B) {
 
 func BenchmarkWriterInput(b *testing.B) {
 	r := request(b, "")
-	begin := []hub.Delta{newCall(0, "patch"), newArguments(0, `{"input":"`)}
+	start := []hub.Delta{newCall(0, "patch"), newArguments(0, `{"input":"`)}
 	deltas := []hub.Delta{newArguments(0, `+ some \"text\" of a patch\n`)}
 	var dst []byte
 	w := newWriter(r)
-	dst = w.Stream(dst, begin)
+	dst = w.Stream(dst, start)
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
 		if n++; n%10000 == 0 {
 			w = newWriter(r)
-			w.Stream(nil, begin)
+			w.Stream(nil, start)
 		}
 		dst = w.Stream(dst[:0], deltas)
 	}

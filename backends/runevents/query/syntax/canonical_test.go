@@ -13,8 +13,8 @@ func TestCanonical(t *testing.T) {
 		if err != nil || got != want {
 			t.Errorf("%s: %s %v, want %s", in, got, err, want)
 		}
-		if again, err := Canonical([]byte(got)); err != nil || again != got {
-			t.Errorf("%s becomes %s, %v", got, again, err)
+		if second, err := Canonical([]byte(got)); err != nil || second != got {
+			t.Errorf("%s becomes %s, %v", got, second, err)
 		}
 	}
 	for _, in := range []string{"", "{", "1 2", "x"} {

@@ -44,13 +44,13 @@ server: {address: '127.0.0.1:PORT', issuer: 'http://127.0.0.1:PORT'}
 admin: {address: '127.0.0.1:ADMIN', api_key: '`+key+`'}
 xaa: {enabled: false}
 `+d.Storage+"\n")
-		const numbers, padded, at = " WITH RECURSIVE n(i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < 100000)", "substr(CAST(1000000 + i AS TEXT), 2)", "1700000000000000 + i * 1000000"
+		const numbers, padded, timestamp = " WITH RECURSIVE n(i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < 100000)", "substr(CAST(1000000 + i AS TEXT), 2)", "1700000000000000 + i * 1000000"
 		if err := d.Open(t, n).Write(t.Context(), func(c store.Conn) error {
 			_, err := c.Exec("INSERT INTO authserver_clients (id, name, auth_method, redirects, grants, responses, status, source, issued_at, updated_at, seen_at)" + numbers +
-				" SELECT 'client-' || " + padded + ", 'Application ' || " + padded + ", 'none', '[\"http://127.0.0.1/cb\"]', '[\"authorization_code\"]', '[\"code\"]', 'active', 'dcr', " + at + ", " + at + ", 4000000000000000 FROM n") // clients that were never used would be deleted
+				" SELECT 'client-' || " + padded + ", 'Application ' || " + padded + ", 'none', '[\"http://127.0.0.1/cb\"]', '[\"authorization_code\"]', '[\"code\"]', 'active', 'dcr', " + timestamp + ", " + timestamp + ", 4000000000000000 FROM n") // clients that were never used would be deleted
 			if err == nil {
 				_, err = c.Exec("INSERT INTO authserver_users (id, email, email_key, name, created_at, updated_at)" + numbers +
-					" SELECT 'user-' || " + padded + ", 'person' || i || '@example.com', 'person' || i || '@example.com', 'Person ' || i, " + at + ", " + at + " FROM n")
+					" SELECT 'user-' || " + padded + ", 'person' || i || '@example.com', 'person' || i || '@example.com', 'Person ' || i, " + timestamp + ", " + timestamp + " FROM n")
 			}
 			return err
 		}); err != nil {

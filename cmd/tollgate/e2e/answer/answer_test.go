@@ -112,8 +112,8 @@ func TestAnswersIdempotencyKey(t *testing.T) {
 		if outcome(waited) != "Answered" || gjson.Get(waited.Body, "result.id").Str != id {
 			t.Errorf("%d %s", waited.Status, waited.Body)
 		}
-		if again := d.ask(asked, "Idempotency-Key", "k", "Prefer", "respond-async"); again.Status != http.StatusOK || again.Body != waited.Body {
-			t.Errorf("%d %s, want %s", again.Status, again.Body, waited.Body)
+		if replay := d.ask(asked, "Idempotency-Key", "k", "Prefer", "respond-async"); replay.Status != http.StatusOK || replay.Body != waited.Body {
+			t.Errorf("%d %s, want %s", replay.Status, replay.Body, waited.Body)
 		}
 		if other := d.ask("What was the revenue of Cobaltine in 2025?", "Idempotency-Key", "k"); other.Status != http.StatusBadRequest || outcome(other) != "InvalidRequest" {
 			t.Errorf("%d %s", other.Status, other.Body)

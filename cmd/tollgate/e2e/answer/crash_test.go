@@ -93,20 +93,20 @@ func TestAnswersKilledAtStages(t *testing.T) {
 		o := newOracle(t, honest)
 		d := newDesk(t, dsn, quick+o.option())
 		ids := make(map[string]string)
-		for i, at := range stages {
-			o.say(but(at.step, hang, honest))
-			a := d.ask(at.question, "Idempotency-Key", at.step, "Prefer", "respond-async")
-			if ids[at.step] = gjson.Get(a.Body, "result.id").Str; a.Status != http.StatusAccepted {
+		for i, s := range stages {
+			o.say(but(s.step, hang, honest))
+			a := d.ask(s.question, "Idempotency-Key", s.step, "Prefer", "respond-async")
+			if ids[s.step] = gjson.Get(a.Body, "result.id").Str; a.Status != http.StatusAccepted {
 				t.Fatalf("%d %s", a.Status, a.Body)
 			}
-			o.await(t, o.hanging, at.step)
+			o.await(t, o.hanging, s.step)
 			d.Kill()
 			d.begin()
 			if used, pending := d.used(); used != 0 || pending != i+1 {
-				t.Errorf("%s: %d used, %d pending", at.step, used, pending)
+				t.Errorf("%s: %d used, %d pending", s.step, used, pending)
 			}
-			if a := d.do(http.MethodGet, "/v1/answers/"+ids[at.step], ""); gjson.Get(a.Body, "result.status").Str != "pending" {
-				t.Errorf("%s: %d %s", at.step, a.Status, a.Body)
+			if a := d.do(http.MethodGet, "/v1/answers/"+ids[s.step], ""); gjson.Get(a.Body, "result.status").Str != "pending" {
+				t.Errorf("%s: %d %s", s.step, a.Status, a.Body)
 			}
 		}
 		if n := d.count("SELECT COUNT(*) FROM answer_reservations r JOIN answer_answers a ON a.id = r.answer WHERE r.lease - a.created_at = 175000000"); n != len(stages) {
@@ -118,17 +118,17 @@ func TestAnswersKilledAtStages(t *testing.T) {
 		}
 		o.say(honest)
 		answered := 0
-		for _, at := range stages {
-			a := d.ask(at.question, "Idempotency-Key", at.step)
-			if id := gjson.Get(a.Body, "result.id").Str; a.Status != http.StatusOK || id == "" || id == ids[at.step] || at.question == asked && outcome(a) != "Answered" {
-				t.Errorf("%s: %d %s", at.step, a.Status, a.Body)
+		for _, s := range stages {
+			a := d.ask(s.question, "Idempotency-Key", s.step)
+			if id := gjson.Get(a.Body, "result.id").Str; a.Status != http.StatusOK || id == "" || id == ids[s.step] || s.question == asked && outcome(a) != "Answered" {
+				t.Errorf("%s: %d %s", s.step, a.Status, a.Body)
 			}
 			if outcome(a) == "Answered" {
 				answered++
 			}
-			a = d.do(http.MethodGet, "/v1/answers/"+ids[at.step], "")
+			a = d.do(http.MethodGet, "/v1/answers/"+ids[s.step], "")
 			if gjson.Get(a.Body, "result.status").Str != "failed" || outcome(a) != "ServiceUnavailable" {
-				t.Errorf("%s: %d %s", at.step, a.Status, a.Body)
+				t.Errorf("%s: %d %s", s.step, a.Status, a.Body)
 			}
 		}
 		d.settled(answered)

@@ -119,9 +119,9 @@ func (d *desk) reload(config string) {
 
 // awaitReload asks until an answer satisfies ok: the listener of the previous configuration may still accept a
 // connection for a moment after a reload.
-func (d *desk) awaitReload(what string, ask func() *e2e.Answer, ok func(*e2e.Answer) bool) {
+func (d *desk) awaitReload(name string, ask func() *e2e.Answer, ok func(*e2e.Answer) bool) {
 	d.T.Helper()
-	e2e.Eventually(d.T, e2e.WaitLimit, what, func() error {
+	e2e.Eventually(d.T, e2e.WaitLimit, name, func() error {
 		a := ask()
 		d.client.CloseIdleConnections()
 		if !ok(a) {

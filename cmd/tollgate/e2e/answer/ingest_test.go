@@ -54,8 +54,8 @@ func TestAnswersIngested(t *testing.T) {
 			}
 			return string(text) + "\n"
 		}
-		// taken ingests a body and returns the last line of the response.
-		taken := func(contentType, body, status string) gjson.Result {
+		// submit ingests a body and returns the last line of the response.
+		submit := func(contentType, body, status string) gjson.Result {
 			t.Helper()
 			text, err := d.Admin(http.MethodPost, ingest, contentType, body)
 			lines := strings.Split(strings.TrimSpace(text), "\n")
@@ -65,27 +65,27 @@ func TestAnswersIngested(t *testing.T) {
 			}
 			return last
 		}
-		got := taken("application/jsonl", document("$5.5")+`{"title":"No text","url":"https://filings.example.test/none"}`+"\n", "done")
+		got := submit("application/jsonl", document("$5.5")+`{"title":"No text","url":"https://filings.example.test/none"}`+"\n", "done")
 		if got.Get("added").Int() != 1 || got.Get("refused").Int() != 1 || got.Get("passages").Int() != 1 || !strings.Contains(got.Get("problems.0").Str, "line 2") {
 			t.Errorf("%s", got)
 		}
 		if a := d.ask(query); outcome(a) != "Answered" || !strings.Contains(a.Body, "$5.5 million") {
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
-		if got := taken("application/x-ndjson", document("$5.5"), "done"); got.Get("known").Int() != 1 {
+		if got := submit("application/x-ndjson", document("$5.5"), "done"); got.Get("known").Int() != 1 {
 			t.Errorf("%s", got)
 		}
-		if got := taken("application/jsonl", document("$6.5"), "done"); got.Get("replaced").Int() != 1 {
+		if got := submit("application/jsonl", document("$6.5"), "done"); got.Get("replaced").Int() != 1 {
 			t.Errorf("%s", got)
 		}
 		if a := d.ask(query); outcome(a) != "Answered" || !strings.Contains(a.Body, "$6.5 million") {
 			t.Errorf("%d %s", a.Status, a.Body)
 		}
-		got = taken("application/json", `{"paths":["documents/corpus/cobaltine","documents/corpus/sundrift"],"workers":2}`, "done")
+		got = submit("application/json", `{"paths":["documents/corpus/cobaltine","documents/corpus/sundrift"],"workers":2}`, "done")
 		if n := got.Get("documents").Int(); n == 0 || got.Get("known").Int() != n || got.Get("read").Int() != got.Get("files").Int() || got.Get("done").Int() != got.Get("bytes").Int() {
 			t.Errorf("%s", got)
 		}
-		if got := taken("application/json", `{"paths":["documents/corpus/nobody"]}`, "failed"); got.Get("error").Str == "" {
+		if got := submit("application/json", `{"paths":["documents/corpus/nobody"]}`, "failed"); got.Get("error").Str == "" {
 			t.Errorf("%s", got)
 		}
 		for body, contentType := range map[string]string{
@@ -106,8 +106,8 @@ func TestAnswersIngested(t *testing.T) {
 		if n := counted(); n.Get("documents").Int() != before.Get("documents").Int()+1 || n.Get("version").Int() <= before.Get("version").Int() {
 			t.Errorf("%s", n)
 		}
-		for _, there := range []bool{true, false} {
-			if text, err := d.Admin(http.MethodDelete, documents+"?url="+url.QueryEscape(address), "", ""); (err == nil) != there {
+		for _, exists := range []bool{true, false} {
+			if text, err := d.Admin(http.MethodDelete, documents+"?url="+url.QueryEscape(address), "", ""); (err == nil) != exists {
 				t.Errorf("%s %v", text, err)
 			}
 		}
@@ -118,17 +118,17 @@ func TestAnswersIngested(t *testing.T) {
 		// Only one ingest runs at a time: the first is still sending.
 		var sender *io.PipeWriter
 		first := make(chan *e2e.Answer, 1)
-		begin := func() {
+		startIngest := func() {
 			var body *io.PipeReader
 			body, sender = io.Pipe()
 			go func() { first <- d.operate(http.MethodPost, ingest, body, "Content-Type", "application/jsonl") }()
 			_, _ = io.WriteString(sender, document("$7.5"))
 		}
-		begin()
+		startIngest()
 		e2e.Eventually(t, e2e.WaitLimit, "the second ingest is refused", func() error {
 			select {
 			case a := <-first: // refused if the second ingest was running just then
-				begin()
+				startIngest()
 				return fmt.Errorf("the first ingest: %d %s %w", a.Status, a.Body, a.Err)
 			default:
 			}

@@ -76,9 +76,9 @@ func TestAnswersInventions(t *testing.T) {
 			}
 			for _, prompt := range prompts {
 				prompt, _, _ = strings.Cut(prompt, "An earlier draft was refused") // the rest repeats the draft
-				for _, said := range []string{"gnore all previous", "NOTE TO AI", "ystem prompt", "$9,999"} {
-					if strings.Contains(prompt, said) {
-						t.Errorf("a prompt contains %q", said)
+				for _, injection := range []string{"gnore all previous", "NOTE TO AI", "ystem prompt", "$9,999"} {
+					if strings.Contains(prompt, injection) {
+						t.Errorf("a prompt contains %q", injection)
 					}
 				}
 			}

@@ -28,14 +28,14 @@ func newProvider(t *testing.T) *provider {
 	p := new(provider)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
-		var asked struct {
+		var request struct {
 			Model    string
 			Messages []models.Message
 			Format   struct {
 				Schema struct{ Name string } `json:"json_schema"`
 			} `json:"response_format"`
 		}
-		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
 			t.Error(err)
 		}
 		p.chats.Add(1)
@@ -43,27 +43,27 @@ func newProvider(t *testing.T) *provider {
 			http.Error(w, `{"error":{"message":"out of order"}}`, http.StatusInternalServerError)
 			return
 		}
-		name := asked.Format.Schema.Name
+		name := request.Format.Schema.Name
 		if name == "" {
 			name = "draft"
 		}
-		response, err := answertest.Scripted().Complete(r.Context(), models.Request{Name: name, Messages: asked.Messages})
+		response, err := answertest.Scripted().Complete(r.Context(), models.Request{Name: name, Messages: request.Messages})
 		if err != nil {
 			t.Error(err)
 		}
 		answer(w, map[string]any{
-			"id": "c", "object": "chat.completion", "created": 1, "model": asked.Model, "usage": map[string]int{"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+			"id": "c", "object": "chat.completion", "created": 1, "model": request.Model, "usage": map[string]int{"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
 			"choices": []any{map[string]any{"index": 0, "finish_reason": "stop", "message": models.Message{Role: "assistant", Content: response.Text}}},
 		})
 	})
 	mux.HandleFunc("POST /v1/embeddings", func(w http.ResponseWriter, r *http.Request) {
-		var asked struct{ Input []string }
-		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil {
+		var request struct{ Input []string }
+		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
 			t.Error(err)
 		}
-		p.texts.Add(int64(len(asked.Input)))
-		data := make([]any, len(asked.Input))
-		for i, text := range asked.Input {
+		p.texts.Add(int64(len(request.Input)))
+		data := make([]any, len(request.Input))
+		for i, text := range request.Input {
 			letters := make([]float64, 26)
 			for _, c := range strings.ToLower(text) {
 				if c >= 'a' && c <= 'z' {
@@ -79,9 +79,9 @@ func newProvider(t *testing.T) *provider {
 	return p
 }
 
-func answer(w http.ResponseWriter, what any) {
+func answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(what)
+	_ = json.NewEncoder(w).Encode(v)
 }
 
 // TestAnswersByCascade checks that the models of a gateway user on the same server write the answers and compute the
@@ -115,7 +115,7 @@ func TestAnswersByCascade(t *testing.T) {
 		return nil
 	})
 	// ask asks a question and checks that the models answer it.
-	ask := func(when string) {
+	ask := func(label string) {
 		t.Helper()
 		before, vectors := p.chats.Load(), p.texts.Load()
 		a := d.ask(asked)
@@ -123,17 +123,17 @@ func TestAnswersByCascade(t *testing.T) {
 			a = d.ask(asked)
 		}
 		if outcome(a) != "Answered" {
-			t.Fatalf("%s: %d %s %v", when, a.Status, a.Body, a.Err)
+			t.Fatalf("%s: %d %s %v", label, a.Status, a.Body, a.Err)
 		}
 		if p.texts.Load() == vectors {
-			t.Errorf("%s: the question has no vector", when)
+			t.Errorf("%s: the question has no vector", label)
 		}
 		trace, err := d.Admin(http.MethodGet, "/admin/answer/traces/"+gjson.Get(a.Body, "result.id").Str, "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p.chats.Load() == before || !strings.Contains(trace, `"model":"own/high"`) {
-			t.Errorf("%s: no model has answered: %s", when, trace)
+			t.Errorf("%s: no model has answered: %s", label, trace)
 		}
 	}
 	ask("at first")

@@ -15,12 +15,12 @@ import (
 func TestAnswersAdminEndpoint(t *testing.T) {
 	t.Parallel()
 	d := newDesk(t, "", "\t\tquota 1000 month\n")
-	var told struct{ Result struct{ ID string } }
+	var response struct{ Result struct{ ID string } }
 	for i := range 2 {
-		if a := d.ask(asked); a.Status != http.StatusOK || json.Unmarshal([]byte(a.Body), &told) != nil {
+		if a := d.ask(asked); a.Status != http.StatusOK || json.Unmarshal([]byte(a.Body), &response) != nil {
 			t.Fatalf("%d %s", a.Status, a.Body)
 		}
-		trace, err := d.Admin(http.MethodGet, "/admin/answer/traces/"+told.Result.ID, "", "")
+		trace, err := d.Admin(http.MethodGet, "/admin/answer/traces/"+response.Result.ID, "", "")
 		if err != nil || !strings.Contains(trace, `"status":"done"`) || !strings.Contains(trace, `"name":"search"`) || !strings.Contains(trace, `"query":"What was`) || strings.Contains(trace, `"remembered":true`) != (i == 1) {
 			t.Errorf("%s %v", trace, err)
 		}
@@ -31,25 +31,25 @@ func TestAnswersAdminEndpoint(t *testing.T) {
 	if got, err := d.Admin(http.MethodGet, "/admin/answer/traces/ans_none", "", ""); err == nil {
 		t.Errorf("%s", got)
 	}
-	for _, path := range []string{"/admin/answer/traces/" + told.Result.ID, "/admin/answer/keys"} {
+	for _, path := range []string{"/admin/answer/traces/" + response.Result.ID, "/admin/answer/keys"} {
 		if a := d.do(http.MethodGet, path, ""); a.Status != http.StatusNotFound {
 			t.Errorf("for clients: %d %s", a.Status, a.Body)
 		}
 	}
 	text, err := d.Admin(http.MethodPost, "/admin/answer/keys", "application/json", `{"label":"second","limit":7,"expires_seconds":3600}`)
-	var made struct {
+	var key struct {
 		ID    int64
 		Key   string
 		Limit int
 	}
-	if err != nil || json.Unmarshal([]byte(text), &made) != nil || made.Key == "" || made.Limit != 7 {
+	if err != nil || json.Unmarshal([]byte(text), &key) != nil || key.Key == "" || key.Limit != 7 {
 		t.Fatalf("%s %v", text, err)
 	}
-	d.key = made.Key
+	d.key = key.Key
 	if a := d.do(http.MethodGet, "/v1/quota", ""); a.Status != http.StatusOK || !strings.Contains(a.Body, `"totalLimit":7`) {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
-	if list, err := d.Admin(http.MethodGet, "/admin/answer/keys", "", ""); err != nil || !strings.Contains(list, `"label":"second"`) || strings.Contains(list, made.Key) {
+	if list, err := d.Admin(http.MethodGet, "/admin/answer/keys", "", ""); err != nil || !strings.Contains(list, `"label":"second"`) || strings.Contains(list, key.Key) {
 		t.Errorf("%s %v", list, err)
 	}
 	for _, body := range []string{`{"name":"x"}`, `{"label":"x"} {"limit":1}`, `{"label":"x"}}`} {
@@ -57,7 +57,7 @@ func TestAnswersAdminEndpoint(t *testing.T) {
 			t.Errorf("%s created %s", body, got)
 		}
 	}
-	if _, err := d.Admin(http.MethodPost, fmt.Sprintf("/admin/answer/keys/%d/revoke", made.ID), "", ""); err != nil {
+	if _, err := d.Admin(http.MethodPost, fmt.Sprintf("/admin/answer/keys/%d/revoke", key.ID), "", ""); err != nil {
 		t.Error(err)
 	}
 	if a := d.do(http.MethodGet, "/v1/quota", ""); a.Status != http.StatusUnauthorized {

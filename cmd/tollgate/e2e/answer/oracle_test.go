@@ -95,12 +95,12 @@ func (o *oracle) release() { close(o.wake) }
 func (o *oracle) option() string { return "\t\tmodel " + o.URL + "/v1\n" }
 
 // await waits until a channel reports that a question is at a step.
-func (o *oracle) await(t *testing.T, at <-chan string, step string) {
+func (o *oracle) await(t *testing.T, steps <-chan string, step string) {
 	t.Helper()
 	limit := time.After(e2e.WaitLimit)
 	for {
 		select {
-		case got := <-at:
+		case got := <-steps:
 			if got == step {
 				return
 			}

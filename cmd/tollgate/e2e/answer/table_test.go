@@ -50,10 +50,10 @@ func TestAnswersTable(t *testing.T) {
 	onBoth(t, func(t *testing.T, dsn string) {
 		o := newOracle(t, honest)
 		d := newDesk(t, dsn, quick+o.option()+"\t\tdeadline 5s\n\t\trunning 2\n\t\tqueued 1\n")
-		made := func(arguments ...string) string {
+		newKey := func(arguments ...string) string {
 			return strings.TrimSpace(d.Tool(append([]string{"answer", "key", "create", "--account", "desk", "--label"}, arguments...)...))
 		}
-		quotaOnly, expired, revoked := made("quota", "--service", "quota"), made("expired", "--expires", "1h"), made("revoked")
+		quotaOnly, expired, revoked := newKey("quota", "--service", "quota"), newKey("expired", "--expires", "1h"), newKey("revoked")
 		d.Tool("answer", "key", "revoke", revoked)
 		d.later("UPDATE answer_keys SET expires_at = created_at WHERE label = 'expired'")
 		asks := func(query string) string { return fmt.Sprintf(`{"query":%q}`, query) }

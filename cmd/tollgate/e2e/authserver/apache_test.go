@@ -108,7 +108,7 @@ func TestApache(t *testing.T) {
 		return answer.StatusCode, string(raw)
 	}
 	// leads waits until the page redirects to the issuer.
-	leads := func(what string) {
+	leads := func(name string) {
 		t.Helper()
 		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
 			status, text := shows()
@@ -116,7 +116,7 @@ func TestApache(t *testing.T) {
 				return
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("%s: %d %s", what, status, text)
+				t.Fatalf("%s: %d %s", name, status, text)
 			}
 		}
 	}
@@ -171,9 +171,9 @@ func signsIn(t *testing.T, ann *e2e.Person, issuer, site string) {
 		t.Fatal(err)
 	}
 	_ = answer.Body.Close()
-	to := answer.Header.Get("Location")
-	if !strings.HasPrefix(to, issuer+"/oauth/authorize?") {
-		t.Fatalf("%d leads to %s", answer.StatusCode, to)
+	location := answer.Header.Get("Location")
+	if !strings.HasPrefix(location, issuer+"/oauth/authorize?") {
+		t.Fatalf("%d leads to %s", answer.StatusCode, location)
 	}
 	ann.CheckRedirect = func(r *http.Request, _ []*http.Request) error {
 		if strings.HasPrefix(r.URL.String(), site) {
@@ -181,8 +181,8 @@ func signsIn(t *testing.T, ann *e2e.Person, issuer, site string) {
 		}
 		return nil
 	}
-	back := ann.Approve(to)
-	r, err = http.NewRequestWithContext(t.Context(), http.MethodGet, back.String(), nil)
+	callback := ann.Approve(location)
+	r, err = http.NewRequestWithContext(t.Context(), http.MethodGet, callback.String(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,15 +31,15 @@ type application struct {
 // register creates a public client by dynamic registration.
 func register(t *testing.T, base string) *application {
 	t.Helper()
-	var made struct {
+	var client struct {
 		ID string `json:"client_id"`
 	}
 	body := `{"client_name":"Reader","redirect_uris":["` + back + `"],"token_endpoint_auth_method":"none","grant_types":["authorization_code","refresh_token"]}`
 	a := e2e.Do(t, e2e.Client, http.MethodPost, base+"/oauth/register", "", body, "Content-Type", "application/json")
-	if err := json.Unmarshal([]byte(a.Body), &made); err != nil || a.Status != http.StatusCreated {
+	if err := json.Unmarshal([]byte(a.Body), &client); err != nil || a.Status != http.StatusCreated {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
-	return &application{t: t, id: made.ID, ann: newAnn(t)}
+	return &application{t: t, id: client.ID, ann: newAnn(t)}
 }
 
 // create creates a client with a secret, like an administrator.
@@ -51,24 +51,24 @@ func create(t *testing.T, admin, name string, ann *e2e.Person) *application {
 // createFor creates a client with a secret that requests a scope of a resource.
 func createFor(t *testing.T, admin, name string, ann *e2e.Person, resource, scope string) *application {
 	t.Helper()
-	var made struct {
+	var client struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
 	}
 	administer(t, admin, http.MethodPost, "/admin/clients", `{"client_name":"`+name+`","redirect_uris":["`+back+`"],"scope":"`+scope+`",`+
-		`"token_endpoint_auth_method":"client_secret_post","grant_types":["authorization_code","refresh_token","client_credentials","urn:ietf:params:oauth:grant-type:token-exchange"]}`, &made)
-	return &application{t: t, id: made.ID, secret: made.Secret, ann: ann, resource: resource, scope: scope}
+		`"token_endpoint_auth_method":"client_secret_post","grant_types":["authorization_code","refresh_token","client_credentials","urn:ietf:params:oauth:grant-type:token-exchange"]}`, &client)
+	return &application{t: t, id: client.ID, secret: client.Secret, ann: ann, resource: resource, scope: scope}
 }
 
-// administer calls the administration API; into may be nil.
-func administer(t *testing.T, admin, method, path, body string, into any) {
+// administer calls the administration API, and decodes the answer into result unless result is nil.
+func administer(t *testing.T, admin, method, path, body string, result any) {
 	t.Helper()
 	a := e2e.Do(t, e2e.Client, method, admin+path, "", body, "Content-Type", "application/json")
 	if a.Status/100 != 2 {
 		t.Fatalf("%s %s: %d %s", method, path, a.Status, a.Body)
 	}
-	if into != nil {
-		if err := json.Unmarshal([]byte(a.Body), into); err != nil {
+	if result != nil {
+		if err := json.Unmarshal([]byte(a.Body), result); err != nil {
 			t.Fatalf("%s %s: %v: %s", method, path, err, a.Body)
 		}
 	}
@@ -191,9 +191,9 @@ func (c *application) grants(a *e2e.Answer) granted {
 }
 
 // refuses checks that an answer is the error invalid_grant.
-func (c *application) refuses(what string, a *e2e.Answer) {
+func (c *application) refuses(name string, a *e2e.Answer) {
 	c.t.Helper()
 	if a.Status != http.StatusBadRequest || !strings.Contains(a.Body, `"invalid_grant"`) {
-		c.t.Errorf("%s: %d %s %v", what, a.Status, a.Body, a.Err)
+		c.t.Errorf("%s: %d %s %v", name, a.Status, a.Body, a.Err)
 	}
 }

@@ -26,15 +26,15 @@ resources:
 	app := create(t, admin, "Reader", newAnn(t))
 	tokens := app.grants(app.redeem(base, app.code(base)))
 	flags := []string{"--config", "config.yaml", "--adapter", "authserver"}
-	if said := first.Tool(append([]string{"backup", "whole"}, flags...)...); !strings.Contains(said, "files of authserver") {
-		t.Errorf("it says\n%s", said)
+	if output := first.Tool(append([]string{"backup", "whole"}, flags...)...); !strings.Contains(output, "files of authserver") {
+		t.Errorf("it says\n%s", output)
 	}
 	first.Tool(append([]string{"backup", "keyless", "--without-key"}, flags...)...)
 	first.Stop()
 
-	restored := func(from string) (n *e2e.Node, base string) {
+	restored := func(backup string) (n *e2e.Node, base string) {
 		n, base, _ = e2e.PrepareAuthserver(t, text)
-		n.Tool(append([]string{"restore", first.Path(from)}, flags...)...)
+		n.Tool(append([]string{"restore", first.Path(backup)}, flags...)...)
 		return n, base
 	}
 	second, base := restored("whole")

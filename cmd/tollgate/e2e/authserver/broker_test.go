@@ -104,18 +104,18 @@ resources:
   - {slug: chat-api, backend_kind: broker, broker_provider_slug: chat, scopes: [{name: 'notes:read', upstream: read}]}
 `
 	env := []string{"MASTER=" + strings.Repeat("0123456789abcdef", 4), "CONNECTOR_CHAT=a secret of chat, long enough"}
-	one, here, admin := e2e.NewAuthserver(t, text, env...)
-	two, there, _ := e2e.NewAuthserver(t, text, env...)
-	for _, base := range []string{here, there} {
+	node1, url1, admin := e2e.NewAuthserver(t, text, env...)
+	two, url2, _ := e2e.NewAuthserver(t, text, env...)
+	for _, base := range []string{url1, url2} {
 		e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 	}
-	addAnn(one, "--config", "config.yaml", "--adapter", "authserver")
+	addAnn(node1, "--config", "config.yaml", "--adapter", "authserver")
 	app := createFor(t, admin, "Assistant", newAnn(t), "chat-api", "notes:read")
 	administer(t, admin, http.MethodPost, "/admin/resources/chat-api/policy/exchange/allowed-clients", `{"client_id":"`+app.id+`"}`, nil)
-	subject := app.grants(app.redeem(here, app.code(here))).Access
+	subject := app.grants(app.redeem(url1, app.code(url1))).Access
 	connect := func() {
 		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, here+"/connect/chat?return_url="+url.QueryEscape(back), nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url1+"/connect/chat?return_url="+url.QueryEscape(back), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ resources:
 	var all sync.WaitGroup
 	for i := range 40 {
 		all.Go(func() {
-			if n, err := takes(app.exchange([]string{here, there}[i%2], subject)); err != nil || n != 2 {
+			if n, err := takes(app.exchange([]string{url1, url2}[i%2], subject)); err != nil || n != 2 {
 				t.Errorf("at once: access-%d, %v", n, err)
 			}
 		})
@@ -164,7 +164,7 @@ resources:
 		for range 2 {
 			all.Go(func() {
 				for {
-					n, err := takes(app.exchange(here, subject))
+					n, err := takes(app.exchange(url1, subject))
 					if err != nil {
 						return // the server was killed
 					}
@@ -175,25 +175,25 @@ resources:
 		for range 5 {
 			<-answered
 		}
-		one.Kill()
+		node1.Kill()
 		all.Wait()
-		one.Start()
-		e2e.AnswersWith(t, here+"/ready", http.StatusOK)
+		node1.Start()
+		e2e.AnswersWith(t, url1+"/ready", http.StatusOK)
 	}
-	if _, err := takes(app.exchange(here, subject)); err != nil {
+	if _, err := takes(app.exchange(url1, subject)); err != nil {
 		t.Errorf("after a crash: %v", err)
 	}
 
 	// The process is killed while the provider answers: the refresh token is used up, and the new token is lost.
 	hold := make(chan struct{})
 	provider.set(func() { provider.hold = hold })
-	all.Go(func() { _, _ = takes(app.exchange(here, subject)) })
+	all.Go(func() { _, _ = takes(app.exchange(url1, subject)) })
 	<-provider.held
-	one.Kill()
+	node1.Kill()
 	provider.set(func() { provider.hold = nil })
 	close(hold)
 	all.Wait()
-	if _, err := takes(app.exchange(there, subject)); err != nil {
+	if _, err := takes(app.exchange(url2, subject)); err != nil {
 		t.Errorf("on the node that is left: %v", err)
 	}
 	provider.set(func() {

@@ -97,7 +97,7 @@ resources:
 		}
 	})
 	// A client requests tokens for itself, and revokes every other token.
-	var kept, taken []string
+	var validTokens, revokedTokens []string
 	traffic.Go(func() {
 		for {
 			a := robot.machine(base)
@@ -106,8 +106,8 @@ resources:
 				return
 			}
 			handed.Add(1)
-			if len(kept) <= len(taken) {
-				kept = append(kept, g.Access)
+			if len(validTokens) <= len(revokedTokens) {
+				validTokens = append(validTokens, g.Access)
 				continue
 			}
 			if a := robot.revoke(base, g.Access); a.Err != nil || a.Status != http.StatusOK {
@@ -116,7 +116,7 @@ resources:
 				}
 				return
 			}
-			taken = append(taken, g.Access)
+			revokedTokens = append(revokedTokens, g.Access)
 		}
 	})
 	e2e.Eventually(t, e2e.StartLimit, "traffic", func() error {
@@ -165,14 +165,14 @@ resources:
 		}
 		app.refuses("a code whose answer was cut off, again", app.redeem(base, inDoubt))
 	}
-	slices.Reverse(kept)
-	for _, token := range kept[:min(some, len(kept))] {
+	slices.Reverse(validTokens)
+	for _, token := range validTokens[:min(some, len(validTokens))] {
 		if !robot.active(base, token) {
 			t.Error("a token of a client is not active after the crash")
 		}
 	}
-	slices.Reverse(taken)
-	for _, token := range taken[:min(some, len(taken))] {
+	slices.Reverse(revokedTokens)
+	for _, token := range revokedTokens[:min(some, len(revokedTokens))] {
 		if robot.active(base, token) {
 			t.Error("a token that was revoked is active after the crash")
 		}

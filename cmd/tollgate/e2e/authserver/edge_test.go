@@ -19,8 +19,8 @@ import (
 // token is revoked.
 func TestAuthserverEdge(t *testing.T) {
 	t.Parallel()
-	as, here, there := e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t)
-	issuer := "http://localhost:" + as
+	issuerPort, port1, port2 := e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t)
+	issuer := "http://localhost:" + issuerPort
 	service := func(port string) string {
 		return fmt.Sprintf(`
 http://localhost:%[1]s {
@@ -32,26 +32,26 @@ http://localhost:%[1]s {
 	}
 	respond "for {http.auth.user.claim.sub} by {http.auth.user.client_id}"
 }
-`, port, issuer, here)
+`, port, issuer, port1)
 	}
 	const global = "{\n\tadmin unix/data/admin.sock\n\tpersist_config off\n\tstorage file_system data/caddy\n\tgrace_period 30s\n}\n"
-	n := e2e.NewNode(t, global+"http://localhost:"+as+" {\n\ttollgate authserver {\n\t\tconfig config.yaml\n\t}\n}\n"+service(here))
+	n := e2e.NewNode(t, global+"http://localhost:"+issuerPort+" {\n\ttollgate authserver {\n\t\tconfig config.yaml\n\t}\n}\n"+service(port1))
 	n.WriteKeys(fmt.Sprintf(`
 server: {issuer: %q}
 resources:
   - {slug: notes, uri: "http://localhost:%s/mcp", display_name: Notes, scopes: [{name: "notes:read"}, {name: "notes:write"}]}
-`, issuer, here))
+`, issuer, port1))
 	n.Start()
-	other := e2e.NewNode(t, global+service(there)).Start()
+	other := e2e.NewNode(t, global+service(port2)).Start()
 	e2e.AnswersWith(t, issuer+"/ready", http.StatusOK)
-	var made struct{ ID string }
+	var user struct{ ID string }
 	add := addAnn(n, "--json")
-	if err := json.Unmarshal([]byte(add), &made); err != nil || made.ID == "" {
+	if err := json.Unmarshal([]byte(add), &user); err != nil || user.ID == "" {
 		t.Fatalf("%v: %s", err, add)
 	}
 
 	// A client goes from the challenge to the metadata of the resource, to that of the server, and to registration.
-	refused := e2e.Get(t, e2e.Client, "http://localhost:"+here+"/mcp", "")
+	refused := e2e.Get(t, e2e.Client, "http://localhost:"+port1+"/mcp", "")
 	challenge := regexp.MustCompile(`^Bearer scope="notes:read", resource_metadata="([^"]*)"$`).FindStringSubmatch(refused.Header.Get("WWW-Authenticate"))
 	if refused.Status != http.StatusUnauthorized || challenge == nil {
 		t.Fatalf("%d %v", refused.Status, refused.Header)
@@ -67,14 +67,14 @@ resources:
 		Register  string `json:"registration_endpoint"`
 		Revoke    string `json:"revocation_endpoint"`
 	}
-	decode := func(a *e2e.Answer, status int, into any) {
+	decode := func(a *e2e.Answer, status int, result any) {
 		t.Helper()
-		if err := json.Unmarshal([]byte(a.Body), into); err != nil || a.Status != status {
+		if err := json.Unmarshal([]byte(a.Body), result); err != nil || a.Status != status {
 			t.Fatalf("%d %v %s", a.Status, err, a.Body)
 		}
 	}
 	decode(e2e.Get(t, e2e.Client, challenge[1], ""), http.StatusOK, &resource)
-	if len(resource.Servers) != 1 || resource.Resource != "http://localhost:"+here+"/mcp" {
+	if len(resource.Servers) != 1 || resource.Resource != "http://localhost:"+port1+"/mcp" {
 		t.Fatalf("%+v", resource)
 	}
 	decode(e2e.Get(t, e2e.Client, resource.Servers[0]+"/.well-known/oauth-authorization-server", ""), http.StatusOK, &server)
@@ -102,22 +102,22 @@ resources:
 	}
 	decode(post(server.Token, url.Values{"grant_type": {"authorization_code"}, "client_id": {registered.ID}, "code": {code}, "redirect_uri": {back}, "code_verifier": {verifier}}), http.StatusOK, &tokens)
 
-	want := "for " + made.ID + " by " + registered.ID
-	for _, port := range []string{here, there} {
+	want := "for " + user.ID + " by " + registered.ID
+	for _, port := range []string{port1, port2} {
 		if a := e2e.Get(t, e2e.Client, "http://localhost:"+port+"/mcp", tokens.Access); a.Status != http.StatusOK || a.Body != want {
 			t.Errorf("%s: %d %s %v", port, a.Status, a.Body, a.Header)
 		}
 	}
-	if a := e2e.Get(t, e2e.Client, "http://localhost:"+here+"/mcp", tokens.Access+"x"); a.Status != http.StatusUnauthorized || !strings.Contains(a.Header.Get("WWW-Authenticate"), `error="invalid_token"`) {
+	if a := e2e.Get(t, e2e.Client, "http://localhost:"+port1+"/mcp", tokens.Access+"x"); a.Status != http.StatusUnauthorized || !strings.Contains(a.Header.Get("WWW-Authenticate"), `error="invalid_token"`) {
 		t.Errorf("another token: %d %v", a.Status, a.Header)
 	}
 	if a := post(server.Revoke, url.Values{"token": {tokens.Access}, "client_id": {registered.ID}}); a.Status != http.StatusOK {
 		t.Fatalf("revoking: %d %s", a.Status, a.Body)
 	}
-	if a := e2e.Get(t, e2e.Client, "http://localhost:"+here+"/mcp", tokens.Access); a.Status != http.StatusUnauthorized {
+	if a := e2e.Get(t, e2e.Client, "http://localhost:"+port1+"/mcp", tokens.Access); a.Status != http.StatusUnauthorized {
 		t.Errorf("revoked, where the server is: %d %s", a.Status, a.Body)
 	}
-	if a := e2e.Get(t, e2e.Client, "http://localhost:"+there+"/mcp", tokens.Access); a.Status != http.StatusOK {
+	if a := e2e.Get(t, e2e.Client, "http://localhost:"+port2+"/mcp", tokens.Access); a.Status != http.StatusOK {
 		t.Errorf("revoked, elsewhere, before its end: %d %s", a.Status, a.Body)
 	}
 	other.Stop()

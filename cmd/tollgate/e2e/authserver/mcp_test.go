@@ -79,7 +79,7 @@ func TestMCP(t *testing.T) {
 	ann := newAnn(t)
 	ann.Transport = trusting.Transport
 
-	var asked atomic.Int64
+	var attempts atomic.Int64
 	errAway := errors.New("nobody is there to sign in")
 	handler, err := auth.NewAuthorizationCodeHandler(&auth.AuthorizationCodeHandlerConfig{
 		DynamicClientRegistrationConfig: &auth.DynamicClientRegistrationConfig{Metadata: &oauthex.ClientRegistrationMetadata{
@@ -88,7 +88,7 @@ func TestMCP(t *testing.T) {
 		RequestRefreshToken: true,
 		Client:              trusting,
 		AuthorizationCodeFetcher: func(_ context.Context, args *auth.AuthorizationArgs) (*auth.AuthorizationResult, error) {
-			if asked.Add(1) > 1 {
+			if attempts.Add(1) > 1 {
 				return nil, errAway
 			}
 			answer := ann.Approve(args.URL).Query()
@@ -121,15 +121,15 @@ func TestMCP(t *testing.T) {
 	if message := <-progress; message != "half way" {
 		t.Errorf("progress: %q", message)
 	}
-	if asked.Load() != 1 {
-		t.Errorf("asked %d times to sign in", asked.Load())
+	if attempts.Load() != 1 {
+		t.Errorf("asked %d times to sign in", attempts.Load())
 	}
 
 	if a := e2e.Do(t, e2e.Client, http.MethodPatch, "http://localhost:"+admin+"/admin/users/"+user.ID+"/disable", "", ""); a.Status != http.StatusOK {
 		t.Fatalf("%d %s", a.Status, a.Body)
 	}
-	if result, err := session.CallTool(t.Context(), call); err == nil || asked.Load() != 2 {
-		t.Errorf("disabled: %+v, asked %d times", result, asked.Load())
+	if result, err := session.CallTool(t.Context(), call); err == nil || attempts.Load() != 2 {
+		t.Errorf("disabled: %+v, asked %d times", result, attempts.Load())
 	}
 	_ = session.Close() // returns an error, since the server refuses the token
 	n.Stop()

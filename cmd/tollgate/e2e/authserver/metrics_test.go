@@ -76,8 +76,8 @@ resources:
 		Consents []struct{ ID string } `json:"consent_grants"`
 	}
 	administer(t, admin, http.MethodGet, "/admin/users/"+user.ID+"/grants", "", &grants)
-	for _, one := range grants.Consents {
-		administer(t, admin, http.MethodDelete, "/admin/grants/consent/"+one.ID, "", nil)
+	for _, consent := range grants.Consents {
+		administer(t, admin, http.MethodDelete, "/admin/grants/consent/"+consent.ID, "", nil)
 	}
 	app.grants(app.redeem(base, app.code(base))) // includes a new consent
 	administer(t, admin, http.MethodPatch, "/admin/users/"+user.ID+"/disable", "", nil)
@@ -106,8 +106,8 @@ resources:
 		got := scraped(t, admin)
 		var wrong []error
 		for name, value := range want {
-			if there, ok := got[name]; !ok || there != value {
-				wrong = append(wrong, fmt.Errorf("%s is %v, want %v", name, there, value))
+			if count, ok := got[name]; !ok || count != value {
+				wrong = append(wrong, fmt.Errorf("%s is %v, want %v", name, count, value))
 			}
 		}
 		for _, op := range []string{"read", "write"} {

@@ -65,12 +65,12 @@ func TestMoveIn(t *testing.T) {
 			t.Fatalf("%d %s", a.Status, a.Body)
 		}
 		shop := &application{t: t, id: "shop", secret: secret, ann: newAnn(t), scope: "openid"}
-		to := shop.ann.Approve(issuer + "/oauth/authorize?" + url.Values{
+		location := shop.ann.Approve(issuer + "/oauth/authorize?" + url.Values{
 			"response_type": {"code"}, "client_id": {"shop"}, "redirect_uri": {back}, "scope": {"openid"}, "state": {"s"},
 			"code_challenge": {challengeOf(verifier)}, "code_challenge_method": {"S256"},
 		}.Encode())
-		if !strings.HasPrefix(to.String(), back) {
-			t.Errorf("it leads to %s", to)
+		if !strings.HasPrefix(location.String(), back) {
+			t.Errorf("it leads to %s", location)
 		}
 	}
 	n.Stop()

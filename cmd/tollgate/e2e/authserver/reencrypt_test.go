@@ -54,29 +54,29 @@ resources:
 		db := d.Open(t, n)
 		seal(t, db, older, provider.ID, rows)
 
-		rekey := func(from, to string) {
+		rekey := func(oldText, newText string) {
 			t.Helper()
 			text, err := os.ReadFile(n.Path("config.yaml"))
 			if err != nil {
 				t.Fatal(err)
 			}
 			n.Stop()
-			n.WriteKeys(strings.Replace(string(text), from, to, 1))
+			n.WriteKeys(strings.Replace(string(text), oldText, newText, 1))
 			n.Start()
 			e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 		}
 		rekey("key_env: OLD", "key_env: NEW, old_key_env: OLD")
-		both, fresh := masterKey(t, newer, older), masterKey(t, newer, "")
+		bothKeys, fresh := masterKey(t, newer, older), masterKey(t, newer, "")
 
 		// Meanwhile tokens are issued, people change their keys, and all rows are read.
 		var meanwhile sync.WaitGroup
-		var over, down atomic.Bool
+		var finished, down atomic.Bool
 		var runs sync.RWMutex // held while the server is stopped
 		stopped := false
 		next := func() bool {
 			runs.RLock()
 			defer runs.RUnlock()
-			return !over.Load()
+			return !finished.Load()
 		}
 		var served, read, written atomic.Int64
 		meanwhile.Go(func() {
@@ -105,8 +105,8 @@ resources:
 			}
 		})
 		meanwhile.Go(func() {
-			for !over.Load() {
-				if good, _ := openAll(t, db, both, provider.ID, writers); good != rows {
+			for !finished.Load() {
+				if good, _ := openAll(t, db, bothKeys, provider.ID, writers); good != rows {
 					t.Errorf("%d of %d rows can be read", good, rows)
 					return
 				}
@@ -115,7 +115,7 @@ resources:
 		})
 		defer func() { // for the case that the test ends early
 			down.Store(true)
-			if over.Store(true); stopped {
+			if finished.Store(true); stopped {
 				runs.Unlock()
 			}
 			meanwhile.Wait()
@@ -159,11 +159,11 @@ resources:
 		// The command runs beside the server and is killed after the given numbers of reported batches.
 		args := []string{"authserver", "re-encrypt", "--config", "config.yaml", "--adapter", "authserver", "--json"}
 		for _, lines := range []int{0, 1, 20, 40} {
-			told := killedAfter(n, lines, args...)
-			if done = current(); told != lines || done < lines*100-writers {
-				t.Errorf("killed after %d reported batches, want %d: %d rows are done", told, lines, done)
+			batches := killedAfter(n, lines, args...)
+			if done = current(); batches != lines || done < lines*100-writers {
+				t.Errorf("killed after %d reported batches, want %d: %d rows are done", batches, lines, done)
 			}
-			t.Logf("killed the command after %d batches: %d of %d rows are done", told, done, rows)
+			t.Logf("killed the command after %d batches: %d of %d rows are done", batches, done, rows)
 		}
 		var sum encryption.Resealed
 		finish := func() {
@@ -180,7 +180,7 @@ resources:
 		if finish(); sum.Rewritten != 0 {
 			t.Errorf("again: %+v after %d", sum, before)
 		}
-		over.Store(true)
+		finished.Store(true)
 		meanwhile.Wait()
 		t.Logf("meanwhile: %d tokens, %d keys, all rows read %d times", served.Load(), written.Load(), read.Load())
 		if served.Load() == 0 || read.Load() == 0 || written.Load() == 0 {
@@ -297,7 +297,7 @@ func credential(t *testing.T, db *store.DB, m *encryption.Master, user int, prov
 
 // killedAfter runs a command, kills it after it has reported its progress the given number of times, and returns the
 // number of reports until then.
-func killedAfter(n *e2e.Node, lines int, args ...string) (told int) {
+func killedAfter(n *e2e.Node, lines int, args ...string) (count int) {
 	n.T.Helper()
 	cmd := exec.CommandContext(n.T.Context(), e2e.Binary, args...)
 	cmd.Dir, cmd.Env = n.Dir, n.Env
@@ -309,10 +309,10 @@ func killedAfter(n *e2e.Node, lines int, args ...string) (told int) {
 		n.T.Fatal(err)
 	}
 	var all strings.Builder
-	for scanner := bufio.NewScanner(notes); told < lines && scanner.Scan(); {
+	for scanner := bufio.NewScanner(notes); count < lines && scanner.Scan(); {
 		fmt.Fprintln(&all, scanner.Text())
 		if strings.Contains(scanner.Text(), "secrets checked") {
-			told++
+			count++
 		}
 	}
 	_ = cmd.Process.Kill()
@@ -320,5 +320,5 @@ func killedAfter(n *e2e.Node, lines int, args ...string) (told int) {
 	if ended, ok := errors.AsType[*exec.ExitError](err); !ok || ended.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
 		n.T.Errorf("the command was not killed: %v\n%s", err, all.String())
 	}
-	return told
+	return count
 }

@@ -46,15 +46,15 @@ http://localhost:%s {
 	n.Start()
 	wary, base, wariest := e2e.NewAuthserver(t, "server: {address: '127.0.0.1:PORT', issuer: 'http://localhost:PORT'}\nadmin: {address: ':ADMIN'}\ndpop: {require_nonce: true}"+resources)
 	env := append(make([]string, 0, 7), "ISSUER="+issuer, "SERVICE="+service, "OTHER="+base)
-	for name, of := range map[string][2]string{"": {issuer, "http://localhost:" + admin}, "OTHER_": {base, wariest}} {
-		e2e.AnswersWith(t, of[0]+"/ready", http.StatusOK)
-		var made struct {
+	for name, urls := range map[string][2]string{"": {issuer, "http://localhost:" + admin}, "OTHER_": {base, wariest}} {
+		e2e.AnswersWith(t, urls[0]+"/ready", http.StatusOK)
+		var client struct {
 			ID     string `json:"client_id"`
 			Secret string `json:"client_secret"`
 		}
-		administer(t, of[1], http.MethodPost, "/admin/clients", `{"client_name":"Strict","scope":"notes:read","token_endpoint_auth_method":"client_secret_post",`+
-			`"grant_types":["client_credentials","urn:ietf:params:oauth:grant-type:token-exchange"]}`, &made)
-		env = append(env, name+"CLIENT="+made.ID, name+"SECRET="+made.Secret)
+		administer(t, urls[1], http.MethodPost, "/admin/clients", `{"client_name":"Strict","scope":"notes:read","token_endpoint_auth_method":"client_secret_post",`+
+			`"grant_types":["client_credentials","urn:ietf:params:oauth:grant-type:token-exchange"]}`, &client)
+		env = append(env, name+"CLIENT="+client.ID, name+"SECRET="+client.Secret)
 	}
 	e2e.RunNode(t, program, "oauth.mjs", env...)
 	wary.Stop()

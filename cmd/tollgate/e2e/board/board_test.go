@@ -37,22 +37,22 @@ func newBoard(t *testing.T, replace ...string) *boardNode {
 // seed loads a fixture and stores its tokens by their names.
 func (b *boardNode) seed(fixture string) {
 	b.T.Helper()
-	var made struct {
+	var result struct {
 		Tokens []struct{ Name, Token string }
 	}
-	if err := json.Unmarshal([]byte(b.Tool("board", "seed", "--fixture", fixture, "--json")), &made); err != nil {
+	if err := json.Unmarshal([]byte(b.Tool("board", "seed", "--fixture", fixture, "--json")), &result); err != nil {
 		b.T.Fatal(err)
 	}
-	for _, token := range made.Tokens {
+	for _, token := range result.Tokens {
 		b.tokens[token.Name] = token.Token
 	}
 }
 
-func (b *boardNode) do(as, method, path, body string) *e2e.Answer {
+func (b *boardNode) do(user, method, path, body string) *e2e.Answer {
 	b.T.Helper()
-	token := b.tokens[as]
+	token := b.tokens[user]
 	if token == "" {
-		token = as
+		token = user
 	}
 	return e2e.Do(b.T, e2e.Client, method, b.api+path, token, body)
 }

@@ -78,10 +78,10 @@ func TestBoardImportOthers(t *testing.T) {
 			folder := e2e.Repo("backends/board/testdata/" + program)
 			b.Tool("board", "import", "--from", program, folder+"/dump.sql", "--attachments", folder+"/"+test.files)
 			browser := pagestest.New(t, strings.TrimSuffix(b.api, "/api/v1"), false)
-			for _, as := range []string{"a guest", "Ann"} {
-				if as == "Ann" {
+			for _, visitor := range []string{"a guest", "Ann"} {
+				if visitor == "Ann" {
 					page := browser.Get("/login")
-					if signed := page.Send("/login", "name", as, "password", test.password); signed.StatusCode != http.StatusSeeOther {
+					if signed := page.Send("/login", "name", visitor, "password", test.password); signed.StatusCode != http.StatusSeeOther {
 						t.Fatalf("Ann cannot sign in with the old password: %d\n%s", signed.StatusCode, signed.Text)
 					}
 				}

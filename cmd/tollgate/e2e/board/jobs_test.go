@@ -112,13 +112,13 @@ func TestBoardJobs(t *testing.T) {
 	}
 
 	const file = "a file of some words"
-	attach := func(as, thread string) string {
+	attach := func(user, thread string) string {
 		t.Helper()
 		var reply struct{ Data struct{ ID json.Number } }
-		if err := json.Unmarshal([]byte(b.do(as, "POST", "/threads/"+thread+"/posts", `{"message":"With a file in `+thread+`"}`).Body), &reply); err != nil {
+		if err := json.Unmarshal([]byte(b.do(user, "POST", "/threads/"+thread+"/posts", `{"message":"With a file in `+thread+`"}`).Body), &reply); err != nil {
 			t.Fatal(err)
 		}
-		a := e2e.Do(t, e2e.Client, http.MethodPost, b.api+"/threads/"+thread+"/posts/"+reply.Data.ID.String()+"/attachments?name=words.txt", b.tokens[as], file, "Content-Type", "text/plain")
+		a := e2e.Do(t, e2e.Client, http.MethodPost, b.api+"/threads/"+thread+"/posts/"+reply.Data.ID.String()+"/attachments?name=words.txt", b.tokens[user], file, "Content-Type", "text/plain")
 		if a.Status != 201 || a.Header.Get("X-Ratelimit-Cost") != "5" {
 			t.Fatalf("%d %s %v", a.Status, a.Body, a.Header)
 		}

@@ -63,9 +63,9 @@ func TestBoardPagesAndOthers(t *testing.T) {
 func TestBoardReload(t *testing.T) {
 	t.Parallel()
 	b := newBoard(t)
-	const each = 5
+	const views = 5
 	view := func() {
-		for range each {
+		for range views {
 			if a := b.do("alice", "GET", "/threads/1", ""); a.Status != 200 {
 				t.Fatalf("%d %s", a.Status, a.Body)
 			}
@@ -86,7 +86,7 @@ func TestBoardReload(t *testing.T) {
 	if err := json.Unmarshal([]byte(b.do("mod", "GET", "/threads/1", "").Body), &thread); err != nil {
 		t.Fatal(err)
 	}
-	if thread.Data.ViewCount != 2*each {
-		t.Errorf("%d views, want %d", thread.Data.ViewCount, 2*each)
+	if thread.Data.ViewCount != 2*views {
+		t.Errorf("%d views, want %d", thread.Data.ViewCount, 2*views)
 	}
 }

@@ -40,13 +40,13 @@ func (s *site) write(file, text string) {
 }
 
 // edit changes a file of the site.
-func (s *site) edit(file, old, by string) {
+func (s *site) edit(file, old, replacement string) {
 	s.T.Helper()
 	text, err := os.ReadFile(s.Path(file))
 	if err != nil {
 		s.T.Fatal(err)
 	}
-	s.write(file, e2e.Swap(s.T, string(text), old, by))
+	s.write(file, e2e.Swap(s.T, string(text), old, replacement))
 }
 
 func (s *site) do(method, path, body string, header ...string) *e2e.Answer {
@@ -86,8 +86,8 @@ func TestCMS(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.password = strings.TrimSpace(s.Tool("cms", "install", "--admin", "ann"))
-	if again := strings.TrimSpace(s.Tool("cms", "install", "--admin", "ann")); again != "" {
-		t.Errorf("installed again: %q", again)
+	if second := strings.TrimSpace(s.Tool("cms", "install", "--admin", "ann")); second != "" {
+		t.Errorf("installed again: %q", second)
 	}
 	s.begin()
 	s.answers("/api/users", 200, `{"users":[{"id":2,"name":"ann"}]}`)
@@ -149,7 +149,7 @@ func TestCMS(t *testing.T) {
 
 	// With errors in the files, the server does not start.
 	s.edit("site/api/Routes.php", "getAllUsers", "getNoUsers")
-	if told := s.RefusesToStart(); !strings.Contains(told, "has no method getNoUsers") {
-		t.Errorf("the server starts, or prints %s", told)
+	if message := s.RefusesToStart(); !strings.Contains(message, "has no method getNoUsers") {
+		t.Errorf("the server starts, or prints %s", message)
 	}
 }

@@ -14,15 +14,15 @@ import (
 func TestCommands(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	var made struct {
+	var result struct {
 		Files, Pages []string
 		Password     string
 	}
-	if err := json.Unmarshal([]byte(s.Tool("cms", "install", "--admin", "ann", "--json")), &made); err != nil {
+	if err := json.Unmarshal([]byte(s.Tool("cms", "install", "--admin", "ann", "--json")), &result); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Contains(made.Files, "api/Routes.php") || !slices.Equal(made.Pages, []string{"/", "/home", "/admin", "/admin/users"}) || made.Password == "" {
-		t.Errorf("installed %+v", made)
+	if !slices.Contains(result.Files, "api/Routes.php") || !slices.Equal(result.Pages, []string{"/", "/home", "/admin", "/admin/users"}) || result.Password == "" {
+		t.Errorf("installed %+v", result)
 	}
 	if out := s.Tool("cms", "check"); !strings.Contains(out, "/users/{id:\\d+}") || !strings.Contains(out, "api/Routes.php:9:3") {
 		t.Errorf("check: %s", out)
@@ -44,7 +44,7 @@ func TestCommands(t *testing.T) {
 		t.Errorf("list: %s", list)
 	}
 	s.Tool("cms", "user", "enable", "bob")
-	again := strings.TrimSpace(s.Tool("cms", "user", "password", "bob", "--generate"))
+	newPassword := strings.TrimSpace(s.Tool("cms", "user", "password", "bob", "--generate"))
 	other := newSite(t)
 	other.Tool("cms", "install", "--admin", "ann")
 	file := filepath.Join(t.TempDir(), "site.jsonl")
@@ -59,7 +59,7 @@ func TestCommands(t *testing.T) {
 		}
 	}
 	s.begin()
-	for password, status := range map[string]int{bob.Password: 401, again: 200} {
+	for password, status := range map[string]int{bob.Password: 401, newPassword: 200} {
 		if a := e2e.Do(t, s.client, "POST", s.base+"/api/auth", "", "username=bob&password="+password, "Content-Type", "application/x-www-form-urlencoded"); a.Status != status {
 			t.Errorf("bob signs in: %d %s, want %d", a.Status, a.Body, status)
 		}

@@ -32,10 +32,10 @@ func TestContent(t *testing.T) {
 	if a := s.do("POST", "/api/auth", `{"username":"ann","password":"`+s.password+`"}`); a.Status != 200 || json.Unmarshal([]byte(a.Body), &token) != nil {
 		t.Fatalf("login: %d %s", a.Status, a.Body)
 	}
-	call := func(method, path, body string, status int, into any) {
+	call := func(method, path, body string, status int, target any) {
 		t.Helper()
 		a := s.do(method, "/api/content/"+path, body, "Authorization", "Bearer "+token.JWT, "Content-Type", "application/json")
-		if a.Status != status || into != nil && json.Unmarshal([]byte(a.Body), into) != nil {
+		if a.Status != status || target != nil && json.Unmarshal([]byte(a.Body), target) != nil {
 			t.Fatalf("%s %s: %d %s", method, path, a.Status, a.Body)
 		}
 	}
@@ -79,10 +79,10 @@ func TestContent(t *testing.T) {
 	s.Stop()
 }
 
-func await(t *testing.T, from <-chan string) string {
+func await(t *testing.T, messages <-chan string) string {
 	t.Helper()
 	select {
-	case got := <-from:
+	case got := <-messages:
 		return got
 	case <-time.After(e2e.WaitLimit):
 		t.Fatal("nothing is heard")

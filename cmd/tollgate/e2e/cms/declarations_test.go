@@ -64,9 +64,9 @@ function wrong(ctx) {
 	if err == nil || strings.Count(out, "error TS") != 5 {
 		t.Errorf("the class with mistakes: %v\n%s", err, out)
 	}
-	for _, said := range []string{"Posts.js(4,9)", "Posts.js(5,13)", "Posts.js(6,17)", "Posts.js(7,9)", "Posts.js(8,3)"} {
-		if !strings.Contains(out, said) {
-			t.Errorf("nothing at %s in\n%s", said, out)
+	for _, position := range []string{"Posts.js(4,9)", "Posts.js(5,13)", "Posts.js(6,17)", "Posts.js(7,9)", "Posts.js(8,3)"} {
+		if !strings.Contains(out, position) {
+			t.Errorf("nothing at %s in\n%s", position, out)
 		}
 	}
 }

@@ -39,12 +39,12 @@ func TestReloadUnderLoad(t *testing.T) {
 			}
 		})
 	}
-	was := "test successful"
+	previous := "test successful"
 	for i := range 3 {
 		now := fmt.Sprintf("test of day %d", i)
-		s.edit("site/api/Example.js", was, now)
+		s.edit("site/api/Example.js", previous, now)
 		s.answers("/api/test", 200, now)
-		was = now
+		previous = now
 		before := answered.Load()
 		e2e.Eventually(t, e2e.WaitLimit, "requests go on", func() error {
 			if answered.Load() < before+200 {

@@ -40,10 +40,10 @@ http://localhost:%s, http://localhost:%s {
 			return nil
 		})
 		for _, path := range []string{"/admin/login", "/board/login"} {
-			for said, secure := range map[string]bool{"https": scheme == "https", "http": false} {
-				a := ask(path, "X-Forwarded-Proto", said)
+			for proto, secure := range map[string]bool{"https": scheme == "https", "http": false} {
+				a := ask(path, "X-Forwarded-Proto", proto)
 				if set := strings.Join(a.Header.Values("Set-Cookie"), "\n"); set == "" || strings.Contains(set, "; Secure") != secure {
-					t.Errorf("%s of %s behind %s: %d %q", path, scheme, said, a.Status, set)
+					t.Errorf("%s of %s behind %s: %d %q", path, scheme, proto, a.Status, set)
 				}
 			}
 		}

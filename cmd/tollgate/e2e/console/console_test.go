@@ -70,8 +70,8 @@ func TestConsoleFiles(t *testing.T) {
 		t.Errorf("redirect: status %d, %v", a.Status, a.Header)
 	}
 
-	off := e2e.NewGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tconsole off\n\t}\n")
-	if a := e2e.Get(t, e2e.Client, off.Base+"/console/", ""); a.Status != http.StatusNotFound {
+	disabled := e2e.NewGateway(t, "", "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tconsole off\n\t}\n")
+	if a := e2e.Get(t, e2e.Client, disabled.Base+"/console/", ""); a.Status != http.StatusNotFound {
 		t.Errorf("off: status %d", a.Status)
 	}
 }
@@ -144,8 +144,8 @@ func (p *identityProvider) authorize(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	p.codes[code] = q
 	p.mu.Unlock()
-	back := url.Values{"state": {q.Get("state")}, "code": {code}, "iss": {p.url}}
-	http.Redirect(w, r, q.Get("redirect_uri")+"?"+back.Encode(), http.StatusFound) //nolint:gosec // what the client asks for, in a test
+	params := url.Values{"state": {q.Get("state")}, "code": {code}, "iss": {p.url}}
+	http.Redirect(w, r, q.Get("redirect_uri")+"?"+params.Encode(), http.StatusFound) //nolint:gosec // what the client asks for, in a test
 }
 
 func (p *identityProvider) token(w http.ResponseWriter, r *http.Request) {
@@ -154,14 +154,14 @@ func (p *identityProvider) token(w http.ResponseWriter, r *http.Request) {
 	nonce := ""
 	switch r.PostFormValue("grant_type") {
 	case "authorization_code":
-		asked, ok := p.codes[r.PostFormValue("code")]
+		query, ok := p.codes[r.PostFormValue("code")]
 		delete(p.codes, r.PostFormValue("code"))
 		sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
-		if !ok || base64.RawURLEncoding.EncodeToString(sum[:]) != asked.Get("code_challenge") || r.PostFormValue("redirect_uri") != asked.Get("redirect_uri") {
+		if !ok || base64.RawURLEncoding.EncodeToString(sum[:]) != query.Get("code_challenge") || r.PostFormValue("redirect_uri") != query.Get("redirect_uri") {
 			p.answer(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant"})
 			return
 		}
-		nonce = asked.Get("nonce")
+		nonce = query.Get("nonce")
 	case "refresh_token":
 		if !p.refresh[r.PostFormValue("refresh_token")] {
 			p.answer(w, http.StatusBadRequest, map[string]string{"error": "invalid_grant"})

@@ -107,8 +107,8 @@ class demo::files {
 class { 'demo::files': }
 `
 
-// TestEventsAgent checks that a real agent can submit its runs with its built-in client code, at the path that is built
-// into that code, with its certificate. The stored events, reports and logs, and the answers to its queries, are those
+// TestEventsAgent checks that a real agent can submit its runs with its built-in client code and its certificate, at
+// the path that is built into that code. The stored events, reports and logs, and the answers to its queries, are those
 // of its runs.
 func TestEventsAgent(t *testing.T) {
 	t.Parallel()
@@ -188,7 +188,7 @@ func TestEventsAgent(t *testing.T) {
 	} {
 		want[e.status+" "+e.resource+" "+e.property] = e
 	}
-	compare := func(what string, got, want map[string]event) {
+	compare := func(name string, got, want map[string]event) {
 		t.Helper()
 		for key, e := range got {
 			if strings.HasPrefix(e.message, "defined content as '{sha256}") && len(e.message) == len("defined content as '{sha256}'")+64 {
@@ -197,7 +197,7 @@ func TestEventsAgent(t *testing.T) {
 			got[key] = e
 		}
 		if !maps.Equal(got, want) {
-			t.Errorf("%s: events\n%v\nwant\n%v", what, got, want)
+			t.Errorf("%s: events\n%v\nwant\n%v", name, got, want)
 		}
 	}
 	compare("first run", seen(`["=","certname","`+node+`"]`), want)
@@ -226,19 +226,19 @@ func TestEventsAgent(t *testing.T) {
 	// A run with changes, a run without changes, and a run that only reports pending changes.
 	change := strings.ReplaceAll(secondManifest, "TEXT", "second")
 	submitted(puppet.apply(node, change))
-	if at := latest(); at["latest_report_status"] != "changed" || at["latest_report_hash"] == first["latest_report_hash"] {
-		t.Errorf("after a change: %v", at)
+	if state := latest(); state["latest_report_status"] != "changed" || state["latest_report_hash"] == first["latest_report_hash"] {
+		t.Errorf("after a change: %v", state)
 	}
 	submitted(puppet.apply(node, change))
-	if at := latest(); at["latest_report_status"] != "unchanged" {
-		t.Errorf("after an unchanged run: %v", at)
+	if state := latest(); state["latest_report_status"] != "unchanged" {
+		t.Errorf("after an unchanged run: %v", state)
 	}
 	if list := rows("/pdb/query/v4/events", `["=","latest_report?",true]`); len(list) != 0 {
 		t.Errorf("an unchanged run has the events %v", list)
 	}
 	submitted(puppet.apply(node, strings.ReplaceAll(secondManifest, "TEXT", "third"), "--noop"))
-	if at := latest(); at["latest_report_status"] != "unchanged" || at["latest_report_noop"] != true || at["latest_report_noop_pending"] != true {
-		t.Errorf("after a noop run: %v", at)
+	if state := latest(); state["latest_report_status"] != "unchanged" || state["latest_report_noop"] != true || state["latest_report_noop_pending"] != true {
+		t.Errorf("after a noop run: %v", state)
 	}
 	if list := rows("/pdb/query/v4/events", `["=","latest_report?",true]`); len(list) != 1 || list[0]["status"] != "noop" || list[0]["property"] != "content" {
 		t.Errorf("a noop run has the events %v", list)
@@ -279,8 +279,8 @@ func TestEventsAgent(t *testing.T) {
 		t.Errorf("node status of nobody:\n%s", out)
 	}
 	submitted(puppet.apply(node, change))
-	if at := latest(); at["deactivated"] != nil || at["latest_report_status"] != "unchanged" {
-		t.Errorf("a run after the deactivation: %v", at)
+	if state := latest(); state["deactivated"] != nil || state["latest_report_status"] != "unchanged" {
+		t.Errorf("a run after the deactivation: %v", state)
 	}
 
 	// Another certificate of the same authority has no access.

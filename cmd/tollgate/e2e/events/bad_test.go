@@ -107,12 +107,12 @@ func TestEventsBadCommands(t *testing.T) {
 			t.Errorf("%s: %d %s", name, a.Status, a.Body)
 		}
 		a = e2e.Do(t, e2e.Client, http.MethodPost, n.base+target+"&secondsToWaitForCompletion=60", "", body, "Content-Type", "application/json")
-		var told struct {
+		var reply struct {
 			Processed bool
 			TimedOut  bool `json:"timed_out"`
 			Error     string
 		}
-		if a.Status != http.StatusServiceUnavailable || json.Unmarshal([]byte(a.Body), &told) != nil || !told.Processed || told.TimedOut || told.Error == "" {
+		if a.Status != http.StatusServiceUnavailable || json.Unmarshal([]byte(a.Body), &reply) != nil || !reply.Processed || reply.TimedOut || reply.Error == "" {
 			t.Errorf("%s, waiting: %d %s", name, a.Status, a.Body)
 		}
 	}

@@ -35,7 +35,7 @@ func TestEventsDashboard(t *testing.T) {
 			t.Fatalf("%d %s %v", a.Status, a.Body, a.Err)
 		}
 	}
-	ask := func(name string) (answer string, said string) {
+	ask := func(name string) (answer string, stderr string) {
 		t.Helper()
 		certificate, key := ca.issue(name)
 		for file, text := range map[string][]byte{name + ".pem": certificate, name + ".key": key} {
@@ -51,10 +51,10 @@ func TestEventsDashboard(t *testing.T) {
 		out, _ := cmd.Output() // the output shows whether it succeeded
 		return string(out), errors.String()
 	}
-	text, said := ask("dash.example.com")
+	text, stderr := ask("dash.example.com")
 	var got, want any
 	if err := json.Unmarshal([]byte(text), &got); err != nil {
-		t.Fatalf("python3-pypuppetdb is missing (make deps installs it), or: %v\n%s", err, said)
+		t.Fatalf("python3-pypuppetdb is missing (make deps installs it), or: %v\n%s", err, stderr)
 	}
 	if err := json.Unmarshal([]byte(`{
 		"version": "7.12.0",
@@ -77,7 +77,7 @@ func TestEventsDashboard(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the library gets %s", text)
 	}
-	if text, said = ask("intruder.example.com"); text != "" || !strings.Contains(said, "403 Client Error") {
-		t.Errorf("a certificate without rights: %s %s", text, said)
+	if text, stderr = ask("intruder.example.com"); text != "" || !strings.Contains(stderr, "403 Client Error") {
+		t.Errorf("a certificate without rights: %s %s", text, stderr)
 	}
 }

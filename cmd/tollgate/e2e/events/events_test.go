@@ -115,8 +115,8 @@ type submitters struct {
 }
 
 // submit starts the given number of workers, each with a few nodes that no other worker has.
-func (n *eventsNode) submit(workers int, again bool) *submitters {
-	s := &submitters{stop: make(chan struct{}), again: again}
+func (n *eventsNode) submit(workers int, retry bool) *submitters {
+	s := &submitters{stop: make(chan struct{}), again: retry}
 	for w := range workers {
 		s.work.Go(func() {
 			for i := 0; ; i++ {
@@ -141,9 +141,9 @@ func (n *eventsNode) submit(workers int, again bool) *submitters {
 						s.broken = append(s.broken, err)
 					}
 				}
-				gone := err != nil
+				disconnected := err != nil
 				s.mu.Unlock()
-				if gone {
+				if disconnected {
 					return
 				}
 			}
@@ -199,9 +199,9 @@ func (n *eventsNode) verify(acknowledged []sent) int {
 		youngest[s.certname] = max(youngest[s.certname], s.at)
 	}
 	for _, s := range acknowledged {
-		at := time.Date(2026, 3, 2, 10, s.minutes, 10, 0, time.UTC).Format("2006-01-02T15:04:05.000Z")
-		if runs[s.certname+at] != 1 {
-			n.T.Errorf("%s of %s was acknowledged and is stored %d times", s.certname, at, runs[s.certname+at])
+		stamp := time.Date(2026, 3, 2, 10, s.minutes, 10, 0, time.UTC).Format("2006-01-02T15:04:05.000Z")
+		if runs[s.certname+stamp] != 1 {
+			n.T.Errorf("%s of %s was acknowledged and is stored %d times", s.certname, stamp, runs[s.certname+stamp])
 		}
 	}
 	latest := n.rows("/store/query/v4/events", `["extract",["report",["function","count"]],["=","latest_report?",true],["group_by","report"]]`)
@@ -238,8 +238,8 @@ func TestEventsKilled(t *testing.T) {
 
 			n.Start()
 			n.healthy()
-			if stored, most := n.verify(s.acknowledged), len(s.acknowledged)+len(s.failed); stored > most {
-				t.Errorf("%d reports, at most %d were sent", stored, most)
+			if stored, limit := n.verify(s.acknowledged), len(s.acknowledged)+len(s.failed); stored > limit {
+				t.Errorf("%d reports, at most %d were sent", stored, limit)
 			}
 			for _, run := range append(s.failed, s.acknowledged[:20]...) {
 				if status, body, err := n.request(http.MethodPost, e2e.Submission, run.report()); err != nil || status != http.StatusOK {
@@ -318,13 +318,13 @@ func TestEventsAreCut(t *testing.T) {
 		}
 		return text
 	}
-	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
+	defer listener.Close()
 	shorter := e2e.Swap(t, n.config, "resource_events_ttl 36500d", "resource_events_ttl 1d")
-	refused := shorter + "\nhttp://" + taken.Addr().String() + " {\n\trespond ok\n}\n"
+	refused := shorter + "\nhttp://" + listener.Addr().String() + " {\n\trespond ok\n}\n"
 	if _, err := n.Admin(http.MethodPost, "/load", "text/caddyfile", refused); err == nil {
 		t.Fatal("a port that is in use was no obstacle")
 	}
@@ -353,7 +353,7 @@ func TestEventsAccess(t *testing.T) {
 		forward = "X-Forwarded-For"
 	)
 	n := newEvents(t, "")
-	check := func(what string, want int, method, path string, header ...string) {
+	check := func(name string, want int, method, path string, header ...string) {
 		t.Helper()
 		var body []byte
 		if method == http.MethodPost {
@@ -361,7 +361,7 @@ func TestEventsAccess(t *testing.T) {
 		}
 		status, text, err := n.request(method, path, body, header...)
 		if err != nil || status != want || want != http.StatusOK && !strings.HasPrefix(text, `{"error":"`) {
-			t.Errorf("%s: %d %s %v, want %d", what, status, text, err, want)
+			t.Errorf("%s: %d %s %v, want %d", name, status, text, err, want)
 		}
 	}
 	check("read on this machine", 200, http.MethodGet, events)
@@ -442,8 +442,8 @@ func TestEventsCommands(t *testing.T) {
 		t.Errorf("%d nodes, want 5", len(rows))
 	}
 	for _, row := range rows {
-		at, err := time.Parse(time.RFC3339, fmt.Sprint(row["report_timestamp"]))
-		if err != nil || time.Since(at) > 2*time.Hour {
+		stamp, err := time.Parse(time.RFC3339, fmt.Sprint(row["report_timestamp"]))
+		if err != nil || time.Since(stamp) > 2*time.Hour {
 			t.Errorf("%v %v", row, err)
 		}
 	}
@@ -475,7 +475,7 @@ func TestEventsCommands(t *testing.T) {
 	if _, stderr, err := n.attempt("events", "import", "--version", "9", "reports"); err == nil || !strings.Contains(stderr, "--version is 9, must be from 5 to 8") {
 		t.Errorf("%v %s", err, stderr)
 	}
-	if again := n.Tool("events", "rejected", "list"); again != list {
-		t.Errorf("rejected: %s", again)
+	if second := n.Tool("events", "rejected", "list"); second != list {
+		t.Errorf("rejected: %s", second)
 	}
 }

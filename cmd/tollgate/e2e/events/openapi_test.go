@@ -77,8 +77,8 @@ func TestEventsDocument(t *testing.T) {
 			d.Call("GET", path, "", status)
 		}
 		a := e2e.Get(t, e2e.Client, n.base+prefix+"/openapi.json", "")
-		if again := e2e.Get(t, e2e.Client, n.base+prefix+"/openapi.json", "", "If-None-Match", a.Header.Get("ETag")); again.Status != http.StatusNotModified || again.Body != "" {
-			t.Errorf("unchanged: %d %s", again.Status, again.Body)
+		if second := e2e.Get(t, e2e.Client, n.base+prefix+"/openapi.json", "", "If-None-Match", a.Header.Get("ETag")); second.Status != http.StatusNotModified || second.Body != "" {
+			t.Errorf("unchanged: %d %s", second.Status, second.Body)
 		}
 	}
 

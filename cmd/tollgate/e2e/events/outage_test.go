@@ -25,10 +25,10 @@ func TestEventsOutage(t *testing.T) {
 	readers.await(t, http.StatusOK, 20)
 
 	pg.Stop()
-	unavailable := func(what string, a *e2e.Answer) {
+	unavailable := func(label string, a *e2e.Answer) {
 		t.Helper()
 		if a.Status != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" || strings.Contains(a.Body, "127.0.0.1") || strings.Contains(a.Body, "tollgate@") {
-			t.Errorf("%s: %d %v %s", what, a.Status, a.Header, a.Body)
+			t.Errorf("%s: %d %v %s", label, a.Status, a.Header, a.Body)
 		}
 	}
 	e2e.Eventually(t, e2e.WaitLimit, "the service says that it is not ready", func() error {
@@ -66,9 +66,9 @@ func TestEventsOutage(t *testing.T) {
 			t.Errorf("a refusal of another kind: %s", refusal)
 		}
 	}
-	for what, times := range readers.seen {
-		if status, _, _ := strings.Cut(what, " "); status != "200" && status != "503" {
-			t.Errorf("%d queries were answered by %s", times, what)
+	for label, times := range readers.seen {
+		if status, _, _ := strings.Cut(label, " "); status != "200" && status != "503" {
+			t.Errorf("%d queries were answered by %s", times, label)
 		}
 	}
 	if len(s.failed) != len(s.refusals) || len(s.failed) == 0 {
@@ -117,17 +117,17 @@ func (n *eventsNode) read(workers int) *readers {
 				default:
 				}
 				status, body, err := n.request(http.MethodGet, paths[w%len(paths)], nil)
-				what := fmt.Sprint(status)
+				label := fmt.Sprint(status)
 				switch {
 				case err != nil:
-					what = "broken " + err.Error()
+					label = "broken " + err.Error()
 				case status == http.StatusOK && !json.Valid([]byte(body)):
-					what = "cut"
+					label = "cut"
 				case status != http.StatusOK:
-					what += " " + body
+					label += " " + body
 				}
 				r.mu.Lock()
-				r.seen[what]++
+				r.seen[label]++
 				r.mu.Unlock()
 			}
 		})
@@ -144,8 +144,8 @@ func (r *readers) end() {
 func (r *readers) count(status int) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for what, times := range r.seen {
-		if strings.HasPrefix(what, fmt.Sprint(status)) {
+	for label, times := range r.seen {
+		if strings.HasPrefix(label, fmt.Sprint(status)) {
 			n += times
 		}
 	}

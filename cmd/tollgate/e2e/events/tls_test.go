@@ -80,14 +80,14 @@ func (a *authority) issue(name string) (certificate, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: text})
 }
 
-// client returns an HTTP client that trusts the authority and presents a certificate for name that of has issued. With
-// an empty name it presents no certificate.
-func (a *authority) client(name string, of *authority) *http.Client {
+// client returns an HTTP client that trusts the authority and presents a certificate for name, which issuer has issued.
+// With an empty name it presents no certificate.
+func (a *authority) client(name string, issuer *authority) *http.Client {
 	a.t.Helper()
 	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
 	config.RootCAs.AddCert(a.cert)
 	if name != "" {
-		certificate, key := of.issue(name)
+		certificate, key := issuer.issue(name)
 		pair, err := tls.X509KeyPair(certificate, key)
 		if err != nil {
 			a.t.Fatal(err)
@@ -155,10 +155,10 @@ func TestEventsCertificates(t *testing.T) {
 		"nobody": ca.client("", nil), "puppet": ca.client("puppet.example.com", ca), "dash": ca.client("dash.example.com", ca),
 		"intruder": ca.client("intruder.example.com", ca), "ada": ca.client("", nil),
 	}
-	for who, may := range map[string]struct{ submit, read bool }{
+	for name, rights := range map[string]struct{ submit, read bool }{
 		"nobody": {}, "puppet": {submit: true}, "dash": {read: true}, "intruder": {}, "ada": {read: true},
 	} {
-		t.Run(who, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			call := func(want bool, method, path, body string) {
 				t.Helper()
@@ -168,10 +168,10 @@ func TestEventsCertificates(t *testing.T) {
 				}
 				request.Header.Set("Content-Type", "application/json")
 				request.Header.Set("X-Client-Cn", "puppet.example.com") // only the certificate counts
-				if who == "ada" {
+				if name == "ada" {
 					request.Header.Set("Authorization", "Bearer "+token)
 				}
-				a := e2e.Read(clients[who].Do(request)) //nolint:bodyclose // read does
+				a := e2e.Read(clients[name].Do(request)) //nolint:bodyclose // read does
 				status := http.StatusForbidden
 				if want {
 					status = http.StatusOK
@@ -180,10 +180,10 @@ func TestEventsCertificates(t *testing.T) {
 					t.Errorf("%s %s: %d %s %v, want %d", method, path, a.Status, a.Body, a.Err, status)
 				}
 			}
-			call(may.submit, http.MethodPost, e2e.Submission, string(agentRun(who+".example.com")))
-			call(may.read, http.MethodGet, "/store/query/v4/events", "")
-			call(may.read, http.MethodPost, "/store/query/v4", `{"query":"nodes{}"}`)
-			call(may.read, http.MethodGet, "/store/meta/v1/version", "")
+			call(rights.submit, http.MethodPost, e2e.Submission, string(agentRun(name+".example.com")))
+			call(rights.read, http.MethodGet, "/store/query/v4/events", "")
+			call(rights.read, http.MethodPost, "/store/query/v4", `{"query":"nodes{}"}`)
+			call(rights.read, http.MethodGet, "/store/meta/v1/version", "")
 			call(true, http.MethodGet, "/store/", "")
 			call(true, http.MethodGet, "/store/dashboard/app.js", "")
 			call(true, http.MethodGet, "/store/openapi.json", "")

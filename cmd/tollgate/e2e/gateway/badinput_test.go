@@ -129,19 +129,19 @@ func TestLargeBody(t *testing.T) {
 		t.Parallel()
 		// net/http reads 256 KB of a refused body. The other bytes that count as sent here are in the buffers of the
 		// system.
-		a, sent := raw(t, g.Base, head("Content-Length: 33000000"), bytes.Repeat([]byte(" "), 1<<16))
+		a, count := raw(t, g.Base, head("Content-Length: 33000000"), bytes.Repeat([]byte(" "), 1<<16))
 		a.Refused(t, 413, "request_too_large")
-		if sent > 16<<20 {
-			t.Errorf("%d bytes were taken", sent)
+		if count > 16<<20 {
+			t.Errorf("%d bytes were taken", count)
 		}
 	})
 	t.Run("chunked", func(t *testing.T) {
 		t.Parallel()
 		chunk := []byte("10000\r\n" + strings.Repeat(" ", 1<<16) + "\r\n")
-		a, sent := raw(t, g.Base, head("Transfer-Encoding: chunked"), chunk)
+		a, count := raw(t, g.Base, head("Transfer-Encoding: chunked"), chunk)
 		a.Refused(t, 413, "request_too_large")
-		if sent > 60<<20 {
-			t.Errorf("%d bytes of an endless body were taken", sent)
+		if count > 60<<20 {
+			t.Errorf("%d bytes of an endless body were taken", count)
 		}
 	})
 	t.Run("just below", func(t *testing.T) {
@@ -261,7 +261,7 @@ func TestSmuggling(t *testing.T) {
 
 // raw sends head, then chunk repeatedly until there is an answer. It returns the answer and the number of bytes of
 // chunks that were sent.
-func raw(t *testing.T, base, head string, chunk []byte) (a *e2e.Answer, sent int64) {
+func raw(t *testing.T, base, head string, chunk []byte) (a *e2e.Answer, count int64) {
 	t.Helper()
 	conn := e2e.Dial(t, base)
 	if _, err := io.WriteString(conn, head); err != nil {
@@ -273,7 +273,7 @@ func raw(t *testing.T, base, head string, chunk []byte) (a *e2e.Answer, sent int
 		defer close(done)
 		for chunk != nil && answered.Err() == nil {
 			n, err := io.Copy(conn, bytes.NewReader(chunk))
-			sent += n
+			count += n
 			if err != nil {
 				return
 			}
@@ -287,5 +287,5 @@ func raw(t *testing.T, base, head string, chunk []byte) (a *e2e.Answer, sent int
 	}
 	_ = conn.SetDeadline(time.Now()) // interrupts a write that blocks
 	<-done
-	return a, sent
+	return a, count
 }

@@ -23,8 +23,8 @@ func TestCatalogFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// with returns the data file with a copy of its first model, under another name, at the beginning.
-	with := func(name string) []byte {
+	// dataFile returns the data file with a copy of its first model, under another name, at the beginning.
+	dataFile := func(name string) []byte {
 		var data map[string]any
 		if err := json.Unmarshal(text, &data); err != nil {
 			t.Fatal(err)
@@ -51,7 +51,7 @@ func TestCatalogFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	replace(with("gpt-of-tomorrow"))
+	replace(dataFile("gpt-of-tomorrow"))
 	g.Start()
 	g.Healthy()
 	key := g.User("ada", up)
@@ -76,7 +76,7 @@ func TestCatalogFile(t *testing.T) {
 	if err := served("gpt-of-tomorrow"); err != nil {
 		t.Errorf("after a broken file: %v", err)
 	}
-	replace(with("gpt-of-the-day-after"))
+	replace(dataFile("gpt-of-the-day-after"))
 	e2e.Eventually(t, e2e.WaitLimit, "the newest model serves", func() error { return served("gpt-of-the-day-after") })
 }
 

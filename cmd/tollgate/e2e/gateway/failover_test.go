@@ -147,9 +147,9 @@ func TestAllFail(t *testing.T) {
 				}
 				// During the cooldown of a model, no request is sent to it.
 				before := len(up.Requests())
-				again := e2e.Ask(t.Context(), g.Base, key, e2e.Prompt("own/1", false))
-				again.Refused(t, 502, "all_providers_failed")
-				if asked := slices.Contains(up.Models()[before:], test.models[0]); asked {
+				second := e2e.Ask(t.Context(), g.Base, key, e2e.Prompt("own/1", false))
+				second.Refused(t, 502, "all_providers_failed")
+				if requested := slices.Contains(up.Models()[before:], test.models[0]); requested {
 					t.Error("a model was asked while it cools down")
 				}
 			}
@@ -201,7 +201,7 @@ func TestKeyRotation(t *testing.T) {
 	up := e2e.NewUpstream(t)
 	var mu sync.Mutex
 	limited := map[string]bool{"sk-one-000000000000": true}
-	asked := make(map[string]int) // key and model -> requests
+	counts := make(map[string]int) // provider and key -> requests
 	up.Answer = func(w http.ResponseWriter, r *http.Request) bool {
 		if !strings.HasSuffix(r.URL.Path, "/chat/completions") {
 			return false
@@ -209,7 +209,7 @@ func TestKeyRotation(t *testing.T) {
 		key := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 		mu.Lock()
 		defer mu.Unlock()
-		asked[r.URL.Path[:7]+" "+key]++
+		counts[r.URL.Path[:7]+" "+key]++
 		if !limited[key] {
 			return false
 		}
@@ -246,8 +246,8 @@ func TestKeyRotation(t *testing.T) {
 		}
 	}
 	mu.Lock()
-	if attempts != 1 || asked["/openai sk-one-000000000000"] != 1 || asked["/openai sk-two-000000000000"] != conversations {
-		t.Errorf("%d requests took two attempts, asked %v", attempts, asked)
+	if attempts != 1 || counts["/openai sk-one-000000000000"] != 1 || counts["/openai sk-two-000000000000"] != conversations {
+		t.Errorf("%d requests took two attempts, asked %v", attempts, counts)
 	}
 	limited["sk-two-000000000000"] = true
 	mu.Unlock()

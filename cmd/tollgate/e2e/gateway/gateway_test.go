@@ -165,9 +165,9 @@ func TestGateway(t *testing.T) {
 		if got := strings.Join(names, " "); !strings.HasPrefix(got, "keychain-low keychain-medium keychain-high ") || !strings.HasSuffix(got, "own/1 own/2 own/3") {
 			t.Errorf("models %s", got)
 		}
-		one, err := sdk.Models.Get(t.Context(), "own/1")
-		if err != nil || one.ID != "own/1" || one.OwnedBy != keychain.CustomProvider {
-			t.Errorf("model %+v, %v", one, err)
+		entry, err := sdk.Models.Get(t.Context(), "own/1")
+		if err != nil || entry.ID != "own/1" || entry.OwnedBy != keychain.CustomProvider {
+			t.Errorf("model %+v, %v", entry, err)
 		}
 		if _, err := sdk.Models.Get(t.Context(), "own/9"); err == nil {
 			t.Error("a model that is not there")
@@ -222,8 +222,8 @@ func TestGateway(t *testing.T) {
 				t.Errorf("model %d is %s in pages, %s in the whole list", i, names[i], m.ID)
 			}
 		}
-		if back := fetch("?limit=2&before_id=" + names[3]); len(back.Data) != 2 || back.Data[0].ID != names[1] || !back.HasMore {
-			t.Errorf("page before %s: %+v", names[3], back)
+		if previous := fetch("?limit=2&before_id=" + names[3]); len(previous.Data) != 2 || previous.Data[0].ID != names[1] || !previous.HasMore {
+			t.Errorf("page before %s: %+v", names[3], previous)
 		}
 		for _, query := range []string{"?limit=0", "?limit=1001", "?limit=x", "?after_id=nobody", "?after_id=own/1&before_id=own/2"} {
 			a := e2e.Get(t, c, g.Base+"/v1/models"+query, key, "anthropic-version", "2023-06-01")
@@ -308,8 +308,8 @@ func TestGateway(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for encoding, sent := range map[string]string{"gzip": zipped.String(), "zstd": string(encoder.EncodeAll([]byte(body), nil)), "identity": body} {
-			a := e2e.Do(t, c, http.MethodPost, g.Base+"/v1/chat/completions", key, sent, "Content-Encoding", encoding)
+		for encoding, data := range map[string]string{"gzip": zipped.String(), "zstd": string(encoder.EncodeAll([]byte(body), nil)), "identity": body} {
+			a := e2e.Do(t, c, http.MethodPost, g.Base+"/v1/chat/completions", key, data, "Content-Encoding", encoding)
 			if got := a.Text(t); got != "Hello there" {
 				t.Errorf("%s: %q", encoding, got)
 			}
@@ -343,15 +343,15 @@ func TestKeysNotLogged(t *testing.T) {
 		"\ttollgate gateway\n", "\troute /bare/* {\n\t\tapi_auth gateway_key\n\t\tbudget {\n\t\t\tlimit {http.auth.usr.rate}\n\t\t}\n\t}\n\ttollgate gateway\n")
 	key := g.User("ada", up, e2e.Script("text", "Hello"))
 	const wrong = "ak-wrong0123456789012345678901234567890123"
-	for _, sent := range []string{key, wrong} {
+	for _, credential := range []string{key, wrong} {
 		for _, header := range []string{"X-Api-Key", "Authorization"} {
-			value := sent
+			value := credential
 			if header == "Authorization" {
-				value = "Bearer " + sent
+				value = "Bearer " + credential
 			}
 			e2e.Get(t, e2e.Client, g.Base+"/v1/models", "", header, value)
 			e2e.Do(t, e2e.Client, http.MethodPost, g.Base+"/v1/messages", "", `{"model":"own/1","max_tokens":9,"messages":[{"role":"user","content":"Hi"}]}`, header, value)
-			if a := e2e.Get(t, e2e.Client, g.Base+"/bare/x", "", header, value); sent == key && a.Status != http.StatusInternalServerError {
+			if a := e2e.Get(t, e2e.Client, g.Base+"/bare/x", "", header, value); credential == key && a.Status != http.StatusInternalServerError {
 				t.Errorf("a misspelt limit: status %d", a.Status)
 			}
 		}

@@ -33,11 +33,11 @@ func TestLeavingIsCharged(t *testing.T) {
 	}
 `, limit))
 	key := g.User("ada", up, e2e.Script("status", "500"), e2e.Script("fault", "hang"))
-	made, err := g.Keys(t.Context(), "ada")
+	keys, err := g.Keys(t.Context(), "ada")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := g.UpdateKey(t.Context(), "ada", made[0].ID, keychain.KeyChange{Limits: func(l *keychain.Limits) { l.Budgets = keychain.Budgets{TokensPerDay: new(int64(100))} }}); err != nil {
+	if _, err := g.UpdateKey(t.Context(), "ada", keys[0].ID, keychain.KeyChange{Limits: func(l *keychain.Limits) { l.Budgets = keychain.Budgets{TokensPerDay: new(int64(100))} }}); err != nil {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("word ", 1000)

@@ -17,14 +17,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/cmd/tollgate/e2e"
 )
 
-// forms calls do for every surface, with and without streaming.
-func forms(t *testing.T, do func(t *testing.T, s e2e.Surface, stream bool)) {
+// forms calls f for every surface, with and without streaming.
+func forms(t *testing.T, f func(t *testing.T, s e2e.Surface, stream bool)) {
 	t.Helper()
 	for _, s := range e2e.Surfaces {
 		for _, stream := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, stream %t", s.Name, stream), func(t *testing.T) {
 				t.Parallel()
-				do(t, s, stream)
+				f(t, s, stream)
 			})
 		}
 	}
@@ -73,7 +73,7 @@ func (w wrong) check(t *testing.T, s e2e.Surface, a *e2e.Answer) {
 			t.Errorf("param %s, want %q", e.Get("param"), w.param)
 		}
 	}
-	if again := a.Header.Get("X-Should-Retry") != "false"; again != w.retry {
+	if retry := a.Header.Get("X-Should-Retry") != "false"; retry != w.retry {
 		t.Errorf("x-should-retry %q", a.Header.Get("X-Should-Retry"))
 	}
 	if after, ms := a.Header.Get("Retry-After"), a.Header.Get("Retry-After-Ms"); (after != "") != w.later || (ms != "") != w.later || after == "0" {
@@ -248,11 +248,11 @@ func TestErrorsOnSurfaces(t *testing.T) {
 		for _, s := range e2e.Surfaces {
 			name, once := "limited-"+s.Name, int64(1)
 			key := e2e.AddUser(t, g.Service, name, up, e2e.Script("text", "ok"))
-			made, err := g.Keys(t.Context(), name)
+			keys, err := g.Keys(t.Context(), name)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := g.UpdateKey(t.Context(), name, made[0].ID, keychain.KeyChange{Limits: func(l *keychain.Limits) { l.RateLimitPerMinute = &once }}); err != nil {
+			if _, err := g.UpdateKey(t.Context(), name, keys[0].ID, keychain.KeyChange{Limits: func(l *keychain.Limits) { l.RateLimitPerMinute = &once }}); err != nil {
 				t.Fatal(err)
 			}
 			e2e.AwayFromMinuteEnd()
@@ -370,15 +370,15 @@ func TestNativeProvider(t *testing.T) {
 		body, _ := io.ReadAll(r.Body)
 		calls <- call{string(body), r.Header.Get("Anthropic-Version"), r.Header.Get("Anthropic-Beta")}
 		stream := gjson.GetBytes(body, "stream").Bool()
-		asked := string(body)
+		request := string(body)
 		if stream {
 			w.Header().Set("Content-Type", "text/event-stream")
 		}
 		answer := message
 		switch {
-		case strings.Contains(asked, "be overloaded") && stream:
+		case strings.Contains(request, "be overloaded") && stream:
 			answer = events(start, block, fault)
-		case strings.Contains(asked, "be overloaded"):
+		case strings.Contains(request, "be overloaded"):
 			w.Header().Set("Content-Type", "application/json")
 			w.WriteHeader(529)
 			answer = `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`

@@ -27,7 +27,7 @@ type openAI struct {
 }
 
 // Asked returns the requests that were answered so far, and the errors of those that were refused.
-func (o *openAI) Asked() (asked, refused []string) {
+func (o *openAI) Asked() (requests, refused []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return append([]string(nil), o.asked...), append([]string(nil), o.refused...)
@@ -175,15 +175,15 @@ func (o *openAI) answer(w http.ResponseWriter, request gjson.Result, chat bool) 
 			reasoning["encrypted_content"] = "STATE"
 		}
 	}
-	said := map[string]any{
+	output := map[string]any{
 		"id": "msg_" + id, "type": "message", "status": "completed", "role": "assistant",
 		"content": []any{map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}},
 	}
 	if tool != "" {
-		said = map[string]any{"id": "fc_" + id, "type": "function_call", "status": "completed", "call_id": "call_" + id, "name": tool, "arguments": arguments}
+		output = map[string]any{"id": "fc_" + id, "type": "function_call", "status": "completed", "call_id": "call_" + id, "name": tool, "arguments": arguments}
 	}
 	response := map[string]any{
-		"id": "resp_" + id, "object": "response", "created_at": 1, "status": "completed", "model": request.Get("model").Str, "output": []any{reasoning, said},
+		"id": "resp_" + id, "object": "response", "created_at": 1, "status": "completed", "model": request.Get("model").Str, "output": []any{reasoning, output},
 		"error": nil, "incomplete_details": nil, "instructions": nil, "metadata": map[string]any{}, "parallel_tool_calls": true, "temperature": nil, "tool_choice": "auto",
 		"tools": []any{}, "top_p": nil, "usage": map[string]any{
 			"input_tokens": 20, "input_tokens_details": map[string]any{"cached_tokens": 0}, "output_tokens": 10, "output_tokens_details": map[string]any{"reasoning_tokens": 5}, "total_tokens": 30,
@@ -219,19 +219,19 @@ func (o *openAI) answer(w http.ResponseWriter, request gjson.Result, chat bool) 
 		part := func(text string) map[string]any {
 			return map[string]any{"type": "output_text", "text": text, "annotations": []any{}, "logprobs": []any{}}
 		}
-		of := func(members map[string]any) map[string]any {
+		withPosition := func(members map[string]any) map[string]any {
 			members["output_index"], members["item_id"], members["content_index"] = 1, "msg_"+id, 0
 			return members
 		}
 		event("response.output_item.added", map[string]any{"output_index": 1, "item": map[string]any{
 			"id": "msg_" + id, "type": "message", "status": "in_progress", "role": "assistant", "content": []any{},
 		}})
-		event("response.content_part.added", of(map[string]any{"part": part("")}))
-		event("response.output_text.delta", of(map[string]any{"delta": text, "logprobs": []any{}}))
-		event("response.output_text.done", of(map[string]any{"text": text, "logprobs": []any{}}))
-		event("response.content_part.done", of(map[string]any{"part": part(text)}))
+		event("response.content_part.added", withPosition(map[string]any{"part": part("")}))
+		event("response.output_text.delta", withPosition(map[string]any{"delta": text, "logprobs": []any{}}))
+		event("response.output_text.done", withPosition(map[string]any{"text": text, "logprobs": []any{}}))
+		event("response.content_part.done", withPosition(map[string]any{"part": part(text)}))
 	}
-	event("response.output_item.done", map[string]any{"output_index": 1, "item": said})
+	event("response.output_item.done", map[string]any{"output_index": 1, "item": output})
 	event("response.completed", map[string]any{"response": response})
 }
 
@@ -241,17 +241,17 @@ func (o *openAI) answerChat(w http.ResponseWriter, request gjson.Result, text st
 	if text == "" {
 		text = "hello"
 	}
-	said, _ := json.Marshal(text)
+	content, _ := json.Marshal(text)
 	usage := `{"prompt_tokens":20,"completion_tokens":10,"total_tokens":30}`
 	head := `{"id":"chatcmpl-1","created":1,"model":"` + request.Get("model").Str + `","object":"chat.completion`
 	if !request.Get("stream").Bool() {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = fmt.Fprintf(w, `%s","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":%s}`, head, said, usage)
+		_, _ = fmt.Fprintf(w, `%s","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":"stop"}],"usage":%s}`, head, content, usage)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	_, _ = fmt.Fprintf(w, "data: %[1]s.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":%[2]s},\"finish_reason\":null}]}\n\n"+
-		"data: %[1]s.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: %[1]s.chunk\",\"choices\":[],\"usage\":%[3]s}\n\ndata: [DONE]\n\n", head, said, usage)
+		"data: %[1]s.chunk\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: %[1]s.chunk\",\"choices\":[],\"usage\":%[3]s}\n\ndata: [DONE]\n\n", head, content, usage)
 }
 
 // newOpenAI starts a gateway that uses o as OpenAI, and returns the gateway keys of two users whose only provider key
@@ -279,20 +279,20 @@ func newOpenAI(t *testing.T, o *openAI, replace ...string) (g *e2e.Gateway, keys
 func TestAISDK(t *testing.T) {
 	t.Parallel()
 	program := e2e.NodeProgram(t)
-	old, with := storing("")
-	for name, replace := range map[string][]string{"items": nil, "stored": {old, with}} {
+	old, replacement := storing("")
+	for name, replace := range map[string][]string{"items": nil, "stored": {old, replacement}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			o := new(openAI)
 			g, keys := newOpenAI(t, o, replace...)
 			e2e.RunNode(t, program, "aisdk.mjs",
 				"TOLLGATE_URL="+g.Base, "TOLLGATE_KEY="+keys[0], "TOLLGATE_OTHER_KEY="+keys[1], "TOLLGATE_MODEL=gpt-6.1-sol")
-			asked, refused := o.Asked()
+			requests, refused := o.Asked()
 			if len(refused) > 0 {
 				t.Errorf("refused %q", refused)
 			}
-			if want := 2*6 + 3; len(asked) != want {
-				t.Errorf("%d requests, want %d: %q", len(asked), want, asked)
+			if want := 2*6 + 3; len(requests) != want {
+				t.Errorf("%d requests, want %d: %q", len(requests), want, requests)
 			}
 		})
 	}
@@ -303,8 +303,8 @@ func TestAISDK(t *testing.T) {
 func TestStoredAtOpenAI(t *testing.T) {
 	t.Parallel()
 	o := new(openAI)
-	old, with := storing("")
-	g, keys := newOpenAI(t, o, old, with)
+	old, replacement := storing("")
+	g, keys := newOpenAI(t, o, old, replacement)
 	const more = `"model":"gpt-6.1-sol","reasoning":{"effort":"high"},"tools":[{"type":"function","name":"weather","parameters":{"type":"object","properties":{}}}]`
 	_, conversation := asks(t, http.MethodPost, g.Base+"/v1/conversations", keys[0], "{}")
 	for name, before := range map[string]func(id string) string{

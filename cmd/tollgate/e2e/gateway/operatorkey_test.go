@@ -28,16 +28,16 @@ func TestOperatorKeys(t *testing.T) {
 	g.Start()
 	g.Healthy()
 	key := g.User("ada", up)
-	sent := func() string {
+	auth := func() string {
 		requests := up.Requests()
 		return requests[len(requests)-1].Header.Get("Authorization")
 	}
 	a := e2e.Ask(t.Context(), g.Base, key, e2e.Prompt("openai/gpt-5.4-nano", false))
-	if a.Text(t); sent() != "Bearer "+first {
-		t.Errorf("sent %q", sent())
+	if a.Text(t); auth() != "Bearer "+first {
+		t.Errorf("sent %q", auth())
 	}
-	if e2e.Ask(t.Context(), g.Base, key, e2e.Prompt("groq/llama-3.1-8b-instant", true)).Text(t); sent() != "Bearer "+grok {
-		t.Errorf("of the environment %q", sent())
+	if e2e.Ask(t.Context(), g.Base, key, e2e.Prompt("groq/llama-3.1-8b-instant", true)).Text(t); auth() != "Bearer "+grok {
+		t.Errorf("of the environment %q", auth())
 	}
 	models := e2e.Get(t, e2e.Client, g.Base+"/v1/models", key).Body
 	if !strings.Contains(models, `"openai/gpt-5.4-nano"`) || !strings.Contains(models, `"groq/`) || strings.Contains(models, `"mistral/`) {
@@ -64,8 +64,8 @@ func TestOperatorKeys(t *testing.T) {
 	}
 	// A user's provider key has precedence.
 	own := ada.Call("POST", "/users/ada/keys", `{"provider":"openai","api_key":"sk-own-0123456789","key_label":""}`, 201).Body
-	if e2e.Ask(t.Context(), g.Base, key, e2e.Prompt("openai/gpt-5.4-nano", false)).Text(t); sent() != "Bearer sk-own-0123456789" {
-		t.Errorf("with a key of her own: %q", sent())
+	if e2e.Ask(t.Context(), g.Base, key, e2e.Prompt("openai/gpt-5.4-nano", false)).Text(t); auth() != "Bearer sk-own-0123456789" {
+		t.Errorf("with a key of her own: %q", auth())
 	}
 	ada.Call("DELETE", "/users/ada/keys/"+gjson.Get(own, "id").String(), "", 204)
 	write(second)
@@ -74,8 +74,8 @@ func TestOperatorKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.Load(g.Config + "# reloaded\n")
-	if e2e.Ask(t.Context(), g.Base, key, e2e.Prompt("openai/gpt-5.4-nano", false)).Text(t); sent() != "Bearer "+second {
-		t.Errorf("after a reload: %q", sent())
+	if e2e.Ask(t.Context(), g.Base, key, e2e.Prompt("openai/gpt-5.4-nano", false)).Text(t); auth() != "Bearer "+second {
+		t.Errorf("after a reload: %q", auth())
 	}
 	g.Stop()
 	for _, secret := range []string{first, second, grok} {

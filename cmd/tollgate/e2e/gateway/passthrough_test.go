@@ -79,8 +79,8 @@ func (e *everything) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (e *everything) post(w http.ResponseWriter, r *http.Request, path string, answer func(int, any)) {
 	body, err := io.ReadAll(r.Body)
-	asked := gjson.ParseBytes(body)
-	model := asked.Get("model").Str
+	request := gjson.ParseBytes(body)
+	model := request.Get("model").Str
 	if err != nil || !gjson.ValidBytes(body) || model == "" || strings.Contains(model, "/") {
 		e.t.Errorf("%s: %s", path, body)
 	}
@@ -89,7 +89,7 @@ func (e *everything) post(w http.ResponseWriter, r *http.Request, path string, a
 		w.Header().Set("Content-Type", "audio/mpeg")
 		_, _ = w.Write(bytes.Repeat([]byte{0xff}, 200_000))
 	case "/images/generations":
-		if asked.Get("prompt").Str == "refuse" {
+		if request.Get("prompt").Str == "refuse" {
 			answer(400, map[string]any{"error": map[string]any{"message": "Rejected by the safety system.", "type": "image_generation_user_error", "code": "moderation_blocked"}})
 			return
 		}

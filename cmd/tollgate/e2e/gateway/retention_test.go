@@ -51,12 +51,12 @@ func TestRequestLogIsCut(t *testing.T) {
 	g.AwaitLog(`"deleted old requests from the usage log"`, `"requests":1`)
 
 	// A refused configuration deletes nothing.
-	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer taken.Close()
-	refused := e2e.Swap(t, g.Config, "request_log 200d", "request_log 1h") + "\nhttp://" + taken.Addr().String() + " {\n\trespond ok\n}\n"
+	defer listener.Close()
+	refused := e2e.Swap(t, g.Config, "request_log 200d", "request_log 1h") + "\nhttp://" + listener.Addr().String() + " {\n\trespond ok\n}\n"
 	if _, err := g.Admin(http.MethodPost, "/load", "text/caddyfile", refused); err == nil {
 		t.Fatal("a port that is in use was no obstacle")
 	}

@@ -20,7 +20,7 @@ import (
 )
 
 // storing returns a text of the shipped Caddyfile and a replacement that stores responses within bounds.
-func storing(bounds string) (old, with string) {
+func storing(bounds string) (old, replacement string) {
 	return "\ttollgate gateway\n", "\ttollgate gateway {\n\t\tcascade {\n\t\t\tstore_responses 7d {\n" + bounds + "\t\t\t}\n\t\t}\n\t}\n"
 }
 
@@ -30,8 +30,8 @@ func TestStoredResponses(t *testing.T) {
 	program := e2e.NodeProgram(t)
 	up := e2e.NewUpstream(t)
 	up.Answer = up.ForNode
-	old, with := storing("")
-	g := e2e.NewGateway(t, "", old, with)
+	old, replacement := storing("")
+	g := e2e.NewGateway(t, "", old, replacement)
 	key, other := g.User("nora", up, "scripted", "scripted"), g.User("otto", up, "scripted")
 	second, err := g.CreateKey(t.Context(), "nora", keychain.KeyOptions{Label: "second"})
 	if err != nil {
@@ -86,10 +86,10 @@ func background(delay string) string {
 func TestBackgroundOutlives(t *testing.T) {
 	t.Parallel()
 	up := e2e.NewUpstream(t)
-	old, with := storing("\t\t\t\tbackground_time 2m\n")
-	g := e2e.NewGateway(t, "", old, with)
+	old, replacement := storing("\t\t\t\tbackground_time 2m\n")
+	g := e2e.NewGateway(t, "", old, replacement)
 	key := g.User("nora", up, "scripted")
-	begin := func(delay string) string {
+	start := func(delay string) string {
 		status, begun := asks(t, http.MethodPost, g.Base+"/v1/responses", key, background(delay))
 		if status != http.StatusOK || begun.Get("status").Str != "queued" {
 			t.Fatalf("%d %s", status, begun.Raw)
@@ -99,7 +99,7 @@ func TestBackgroundOutlives(t *testing.T) {
 		return url
 	}
 
-	url := begin("2s")
+	url := start("2s")
 	g.Load(strings.Replace(g.Config, "background_time 2m", "background_time 3m", 1))
 	if answer := awaitStatus(t, url, key, "completed"); answer.Get("output.0.content.0.text").Str != "ONE" {
 		t.Errorf("after a reload the answer is %s", answer.Raw)
@@ -113,7 +113,7 @@ func TestBackgroundOutlives(t *testing.T) {
 		return fmt.Errorf("the log has %v", g.UsageLog())
 	})
 
-	killed := begin("10m")
+	killed := start("10m")
 	g.Kill()
 	g.Start()
 	g.Healthy()
@@ -122,7 +122,7 @@ func TestBackgroundOutlives(t *testing.T) {
 	}
 	awaitStatus(t, url, key, "completed")
 
-	stopped := begin("10m")
+	stopped := start("10m")
 	g.Stop()
 	g.Start()
 	g.Healthy()

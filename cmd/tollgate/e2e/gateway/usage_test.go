@@ -35,7 +35,7 @@ func TestUsageIsExact(t *testing.T) {
 		e2e.Script("text", "word ", "repeat", "1000", "chunk_delay", "20ms"))
 
 	var mu sync.Mutex
-	var wanted struct{ succeeded, failed, cancelled, input, cached, output int64 }
+	var want struct{ succeeded, failed, cancelled, input, cached, output int64 }
 	send := func(i int) {
 		kind := i % 10
 		entry := map[int]string{7: "own/2", 8: "own/3", 9: "own/4"}[kind]
@@ -59,7 +59,7 @@ func TestUsageIsExact(t *testing.T) {
 			cancel()
 			mu.Lock()
 			defer mu.Unlock()
-			wanted.cancelled++
+			want.cancelled++
 			return
 		}
 		var used gjson.Result
@@ -73,13 +73,13 @@ func TestUsageIsExact(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if resp.StatusCode != http.StatusOK {
-			wanted.failed++
+			want.failed++
 			return
 		}
-		wanted.succeeded++
-		wanted.input += used.Get("prompt_tokens").Int()
-		wanted.cached += used.Get("prompt_tokens_details.cached_tokens").Int()
-		wanted.output += used.Get("completion_tokens").Int()
+		want.succeeded++
+		want.input += used.Get("prompt_tokens").Int()
+		want.cached += used.Get("prompt_tokens_details.cached_tokens").Int()
+		want.output += used.Get("completion_tokens").Int()
 	}
 	var next atomic.Int64
 	var group sync.WaitGroup
@@ -91,8 +91,8 @@ func TestUsageIsExact(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if wanted.failed == 0 || wanted.cancelled == 0 || wanted.input == 0 || wanted.cached == 0 {
-		t.Fatalf("the requests are not mixed: %+v", wanted)
+	if want.failed == 0 || want.cancelled == 0 || want.input == 0 || want.cached == 0 {
+		t.Fatalf("the requests are not mixed: %+v", want)
 	}
 
 	token := strings.TrimSpace(g.Tool("keychain", "token", "una"))
@@ -127,9 +127,9 @@ func TestUsageIsExact(t *testing.T) {
 	check := func() error {
 		got, words := report()
 		answered := got.Succeeded + got.Cancelled
-		if got.Requests != total || got.Succeeded != wanted.succeeded || got.Failed != wanted.failed || got.Cancelled != wanted.cancelled ||
-			got.Input != wanted.input || got.Cached != wanted.cached || got.Output != wanted.output || words == 0 || answered+got.FailedAttempts != provided.Load() {
-			return fmt.Errorf("report %+v, clients %+v, the provider had %d requests", got, wanted, provided.Load())
+		if got.Requests != total || got.Succeeded != want.succeeded || got.Failed != want.failed || got.Cancelled != want.cancelled ||
+			got.Input != want.input || got.Cached != want.cached || got.Output != want.output || words == 0 || answered+got.FailedAttempts != provided.Load() {
+			return fmt.Errorf("report %+v, clients %+v, the provider had %d requests", got, want, provided.Load())
 		}
 		return nil
 	}

@@ -34,20 +34,20 @@ func visit(t *testing.T, elsewhere bool, address string) (status int, body strin
 	return response.StatusCode, string(text), response.Header
 }
 
-func has(t *testing.T, where, body string, texts ...string) {
+func has(t *testing.T, name, body string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if !strings.Contains(body, text) {
-			t.Errorf("%s does not have %q:\n%s", where, text, body)
+			t.Errorf("%s does not have %q:\n%s", name, text, body)
 		}
 	}
 }
 
-func lacks(t *testing.T, where, body string, texts ...string) {
+func lacks(t *testing.T, name, body string, texts ...string) {
 	t.Helper()
 	for _, text := range texts {
 		if strings.Contains(body, text) {
-			t.Errorf("%s has %q:\n%s", where, text, body)
+			t.Errorf("%s has %q:\n%s", name, text, body)
 		}
 	}
 }
@@ -56,8 +56,8 @@ func lacks(t *testing.T, where, body string, texts ...string) {
 // administrator the state of all services. A site with two services has a home page without configuration.
 func TestHome(t *testing.T) {
 	t.Parallel()
-	gateway, forum, both, admin := e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t)
-	n := e2e.NewNode(t, strings.NewReplacer("GATEWAY", "http://127.0.0.1:"+gateway, "FORUM", "http://forum.example.com:"+forum, "BOTH", "http://127.0.0.1:"+both, "ADMIN", "http://localhost:"+admin).Replace(`{
+	gateway, forum, combined, admin := e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t), e2e.FreePort(t)
+	n := e2e.NewNode(t, strings.NewReplacer("GATEWAY", "http://127.0.0.1:"+gateway, "FORUM", "http://forum.example.com:"+forum, "BOTH", "http://127.0.0.1:"+combined, "ADMIN", "http://localhost:"+admin).Replace(`{
 	admin unix/data/admin.sock
 	persist_config off
 	tollgate {
@@ -103,7 +103,7 @@ ADMIN {
 	lacks(t, "the page of a visitor", body, append(state, "Run events", "Accounts administration")...)
 
 	_, body, _ = visit(t, false, home+"/")
-	has(t, "the page of an administrator", body, append(state, "none", `<a href="http://127.0.0.1:`+both+`/store/">Run events</a>`, `<a href="http://localhost:`+admin+`/admin/ui/">Accounts administration</a>`)...)
+	has(t, "the page of an administrator", body, append(state, "none", `<a href="http://127.0.0.1:`+combined+`/store/">Run events</a>`, `<a href="http://localhost:`+admin+`/admin/ui/">Accounts administration</a>`)...)
 	n.Tool("backup", n.Path("copy"))
 	_, body, _ = visit(t, false, home+"/_tollgate/")
 	has(t, "the page after a backup", body, n.Path("copy"))
@@ -125,16 +125,16 @@ ADMIN {
 	}
 
 	// The site with two services has a separate home page, which shows the documents only to administrators.
-	both = "http://127.0.0.1:" + both
-	_, body, _ = visit(t, true, both+"/")
+	combined = "http://127.0.0.1:" + combined
+	_, body, _ = visit(t, true, combined+"/")
 	has(t, "the page that comes by itself", body, ">Forum</a>")
 	lacks(t, "the page that comes by itself", body, "/store/")
-	_, body, _ = visit(t, false, both+"/")
+	_, body, _ = visit(t, false, combined+"/")
 	has(t, "the page that comes by itself", body, `<a href="/store/">Run events</a>`)
-	if status, body, _ := visit(t, true, both+"/_tollgate/docs"); status != http.StatusNotFound {
+	if status, body, _ := visit(t, true, combined+"/_tollgate/docs"); status != http.StatusNotFound {
 		t.Errorf("the documents are shown to a visitor: %d %s", status, body)
 	}
-	if status, _, _ := visit(t, false, both+"/_tollgate/docs"); status != http.StatusOK {
+	if status, _, _ := visit(t, false, combined+"/_tollgate/docs"); status != http.StatusOK {
 		t.Errorf("the documents are not shown to an administrator: %d", status)
 	}
 	n.Stop()

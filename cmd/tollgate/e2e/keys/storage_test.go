@@ -65,8 +65,8 @@ func within(happens func() bool) string {
 	return "false"
 }
 
-// crowd calls during while many requests each occupy a connection, since they wait for a locked table.
-func (n *server) crowd(db *sql.DB, many int, during func()) {
+// crowd calls f while many requests wait for a locked table, each of which occupies a connection.
+func (n *server) crowd(db *sql.DB, many int, f func()) {
 	n.t.Helper()
 	tx, err := db.BeginTx(n.t.Context(), nil)
 	if err == nil {
@@ -82,7 +82,7 @@ func (n *server) crowd(db *sql.DB, many int, during func()) {
 			done <- struct{}{}
 		}()
 	}
-	during()
+	f()
 	if err := tx.Rollback(); err != nil {
 		n.t.Fatal(err)
 	}

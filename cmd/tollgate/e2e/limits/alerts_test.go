@@ -40,8 +40,8 @@ func newPager(t *testing.T) *pager {
 	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		id := r.Header.Get("webhook-id")
-		at, err := strconv.ParseInt(r.Header.Get("webhook-timestamp"), 10, 64)
-		want := webhook.StandardHeader(secret, id, time.Unix(at, 0), string(body)).Get("webhook-signature")
+		timestamp, err := strconv.ParseInt(r.Header.Get("webhook-timestamp"), 10, 64)
+		want := webhook.StandardHeader(secret, id, time.Unix(timestamp, 0), string(body)).Get("webhook-signature")
 		message := gjson.ParseBytes(body)
 		p.mu.Lock()
 		p.came = append(p.came, message)

@@ -40,10 +40,10 @@ func newCompany(t *testing.T, lines string) *company {
 	g := e2e.NewGateway(t, "\t\tcatalog {\n"+providers+"\t\t}", "\ttollgate gateway\n",
 		"\ttollgate gateway {\n\t\toperators {\n\t\t\tuser boss\n\t\t}\n"+lines+"\t}\n")
 	documented := e2e.NewDocumented(t, g.Base)
-	as := func(user string) call {
+	callAs := func(user string) call {
 		return documented.As(strings.TrimSpace(g.Tool("keychain", "token", user))).Call
 	}
-	return &company{Gateway: g, t: t, up: up, as: as, operator: as("boss")}
+	return &company{Gateway: g, t: t, up: up, as: callAs, operator: callAs("boss")}
 }
 
 // team makes a team with members and returns its id.
@@ -90,20 +90,20 @@ type refusal struct {
 
 // of returns an error that describes how an answer differs from the refusal, or nil.
 func (r refusal) of(a *e2e.Answer) error {
-	said := gjson.Get(a.Body, "error.message").Str
-	if said == "" {
-		said = gjson.Get(a.Body, "message").Str // the Converse API has it here
+	message := gjson.Get(a.Body, "error.message").Str
+	if message == "" {
+		message = gjson.Get(a.Body, "message").Str // the Converse API has it here
 	}
-	if a.Status != r.status || !strings.Contains(said, r.text) {
+	if a.Status != r.status || !strings.Contains(message, r.text) {
 		return fmt.Errorf("status %d %s, want %d with %q", a.Status, a.Body, r.status, r.text)
 	}
 	return nil
 }
 
 // want fails the test unless an answer is the refusal.
-func (r refusal) want(t *testing.T, what string, a *e2e.Answer) {
+func (r refusal) want(t *testing.T, name string, a *e2e.Answer) {
 	t.Helper()
 	if err := r.of(a); err != nil {
-		t.Errorf("%s: %v", what, err)
+		t.Errorf("%s: %v", name, err)
 	}
 }

@@ -26,13 +26,13 @@ func TestDeclaredLimits(t *testing.T) {
 		}
 	}
 	// becomes waits until the server applies a change that another process has made.
-	becomes := func(what string, r refusal) {
+	becomes := func(description string, r refusal) {
 		t.Helper()
-		e2e.Eventually(t, e2e.WaitLimit, what, func() error { return r.of(c.ask(key, model)) })
+		e2e.Eventually(t, e2e.WaitLimit, description, func() error { return r.of(c.ask(key, model)) })
 	}
 	write(c.Node, "teams:\n- name: Research\n  limits: {allowed_models: [groq/*]}\n  members: [ada]\n")
-	if said := c.Tool("keychain", "apply", "-f", "teams.yaml", "--dry-run"); !strings.Contains(said, "+ team Research: member ada: member") {
-		t.Errorf("a dry run: %s", said)
+	if out := c.Tool("keychain", "apply", "-f", "teams.yaml", "--dry-run"); !strings.Contains(out, "+ team Research: member ada: member") {
+		t.Errorf("a dry run: %s", out)
 	}
 	c.passes(key)
 	c.Tool("keychain", "apply", "-f", "teams.yaml")
@@ -51,16 +51,16 @@ func TestDeclaredLimits(t *testing.T) {
 	if got := other.Tool("keychain", "export"); got != exported {
 		t.Errorf("of another gateway the export is\n%s\nwant\n%s", got, exported)
 	}
-	if said := other.Tool("keychain", "apply", "-f", "teams.yaml", "--prune", "--json"); !gjson.Get(said, "changes").IsArray() || gjson.Get(said, "changes.#").Int() != 0 {
-		t.Errorf("applied again: %s", said)
+	if out := other.Tool("keychain", "apply", "-f", "teams.yaml", "--prune", "--json"); !gjson.Get(out, "changes").IsArray() || gjson.Get(out, "changes.#").Int() != 0 {
+		t.Errorf("applied again: %s", out)
 	}
 
 	write(c.Node, "users: [{id: ada, suspended: true}]")
 	c.Tool("keychain", "apply", "-f", "teams.yaml")
 	becomes("ada is suspended", refusal{http.StatusUnauthorized, "the gateway key is not valid"})
 	write(c.Node, "users: [{id: ada, suspended: false}]")
-	if said := c.Tool("keychain", "apply", "-f", "teams.yaml", "--prune"); !strings.Contains(said, "- team Research") {
-		t.Errorf("with prune: %s", said)
+	if out := c.Tool("keychain", "apply", "-f", "teams.yaml", "--prune"); !strings.Contains(out, "- team Research") {
+		t.Errorf("with prune: %s", out)
 	}
 	e2e.Eventually(t, e2e.WaitLimit, "no limit applies", func() error { return refusal{http.StatusOK, ""}.of(c.ask(key, model)) })
 }

@@ -42,8 +42,8 @@ func kinds() []kind {
 		{"requests at once", `{"parallel_requests":1}`, func(h holder) refusal { return refusal{429, h.subject + " has 1 requests under way"} }},
 	}...)
 	for _, window := range []string{"per_day", "per_week", "per_month", "total"} {
-		for unit, least := range map[string]string{"tokens_": "1", "usd_": "0.000001"} {
-			list = append(list, kind{unit + window, `{"budgets":{"` + unit + window + `":` + least + `}}`, func(h holder) refusal {
+		for unit, amount := range map[string]string{"tokens_": "1", "usd_": "0.000001"} {
+			list = append(list, kind{unit + window, `{"budgets":{"` + unit + window + `":` + amount + `}}`, func(h holder) refusal {
 				return refusal{402, h.subject + " has spent the budget " + unit + window + " that the operator has set"}
 			}})
 		}
@@ -74,8 +74,8 @@ func (c *company) member(id string) *member {
 // key creates a key with the requested options, and returns its text and its id.
 func (m *member) key(body string) (key, id string) {
 	m.t.Helper()
-	made := gjson.Parse(m.call("POST", "/users/"+m.id+"/keychain-keys", body, 201).Body)
-	return made.Get("key").Str, made.Get("id").Str
+	response := gjson.Parse(m.call("POST", "/users/"+m.id+"/keychain-keys", body, 201).Body)
+	return response.Get("key").Str, response.Get("id").Str
 }
 
 // much has the limits that a member would like to have.

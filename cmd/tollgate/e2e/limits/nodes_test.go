@@ -82,16 +82,16 @@ func TestConcurrentRequestsOnNodes(t *testing.T) {
 				t.Fatal(err)
 			}
 			keys = append(keys, second.Key)
-			on, id := map[string]string{"user": keychain.OnUser, "team": keychain.OnTeam, "organisation": keychain.OnOrganisation}[h.name],
+			level, id := map[string]string{"user": keychain.OnUser, "team": keychain.OnTeam, "organisation": keychain.OnOrganisation}[h.name],
 				map[string]string{"user": user, "team": team.ID, "organisation": keychain.Organisation}[h.name]
-			if _, err := service.Impose(t.Context(), on, id, k.limits); err != nil {
+			if _, err := service.Impose(t.Context(), level, id, k.limits); err != nil {
 				t.Fatal(err)
 			}
 			passed, refused := rush(t, nodes, keys, doors, crowd, k.allowed, refusal{429, k.text})
-			if most := doors.most.Load(); passed != k.allowed || refused != crowd-k.allowed || most != int64(k.allowed) {
-				t.Errorf("%s: %d passed, %d at once at the provider, %d were refused", user, passed, most, refused)
+			if peak := doors.most.Load(); passed != k.allowed || refused != crowd-k.allowed || peak != int64(k.allowed) {
+				t.Errorf("%s: %d passed, %d at once at the provider, %d were refused", user, passed, peak, refused)
 			}
-			if _, err := service.SetLimits(t.Context(), on, id, keychain.Limits{}, nil); err != nil {
+			if _, err := service.SetLimits(t.Context(), level, id, keychain.Limits{}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}

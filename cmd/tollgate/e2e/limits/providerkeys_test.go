@@ -30,13 +30,13 @@ func newPayers(t *testing.T, policy string) *payers {
 	g := e2e.NewGateway(t, "\t\tcatalog {\n"+option+"\t\t\tprovider openai {\n\t\t\t\tbase_url "+up.URL+"/v1\n\t\t\t\tapi_key sk-operator-0123456789\n\t\t\t}\n\t\t}",
 		"\ttollgate gateway\n", "\ttollgate gateway {\n\t\toperators {\n\t\t\tuser boss\n\t\t}\n\t}\n")
 	documented := e2e.NewDocumented(t, g.Base)
-	as := func(user string) call {
+	callAs := func(user string) call {
 		return documented.As(strings.TrimSpace(g.Tool("keychain", "token", user))).Call
 	}
-	p := &payers{company: &company{Gateway: g, t: t, up: up, as: as, operator: as("boss")}}
+	p := &payers{company: &company{Gateway: g, t: t, up: up, as: callAs, operator: callAs("boss")}}
 	p.key = g.User("ada", up)
 	g.User("mia", up)
-	p.ada, p.mia = as("ada"), as("mia")
+	p.ada, p.mia = callAs("ada"), callAs("mia")
 	p.team = p.company.team("red", "ada")
 	p.operator("PUT", "/operator/teams/"+p.team+"/members/mia", `{"role":"admin"}`, 204)
 	status := 201
@@ -51,9 +51,9 @@ func newPayers(t *testing.T, policy string) *payers {
 }
 
 // add stores a key with a request and returns its id.
-func (p *payers) add(as call, path, text string) (id string) {
+func (p *payers) add(caller call, path, text string) (id string) {
 	p.t.Helper()
-	return gjson.Get(as("POST", path, fmt.Sprintf(`{"provider":"openai","api_key":%q}`, text), 201).Body, "id").Str
+	return gjson.Get(caller("POST", path, fmt.Sprintf(`{"provider":"openai","api_key":%q}`, text), 201).Body, "id").Str
 }
 
 // paid sends a request and returns the provider key that was used for it.

@@ -60,22 +60,22 @@ func TestTags(t *testing.T) {
 	default:
 	}
 	operator := e2e.NewDocumented(t, g.Base).As(strings.TrimSpace(g.Tool("keychain", "token", "root")))
-	for by, want := range map[string]map[string]int64{
+	for group, want := range map[string]map[string]int64{
 		"tag":      {"nightly": 2, "batch": 1, "web": 1},
 		"end_user": {"customer-1": 2, "customer-2": 1},
 		"user":     {"ada": 3},
 	} {
 		got := map[string]int64{}
-		for _, line := range gjson.Get(operator.Call("GET", "/operator/spending?compare=true&by="+by, "", 200).Body, "data").Array() {
-			name := line.Get(by).Str
-			if by == "user" {
+		for _, line := range gjson.Get(operator.Call("GET", "/operator/spending?compare=true&by="+group, "", 200).Body, "data").Array() {
+			name := line.Get(group).Str
+			if group == "user" {
 				name = line.Get("user_id").Str
 			}
 			got[name] = line.Get("requests").Int()
 		}
 		for name, n := range want {
 			if got[name] != n || len(got) != len(want) {
-				t.Errorf("by %s: %v, want %v", by, got, want)
+				t.Errorf("by %s: %v, want %v", group, got, want)
 			}
 		}
 	}

@@ -17,22 +17,22 @@ func TestAllowedTools(t *testing.T) {
 	t.Parallel()
 	c := newCompany(t, "")
 	m := c.member("ada")
-	const said = `"model":"` + model + `","max_tokens":100,"messages":[{"role":"user","content":"Hi"}]`
-	const asked = `"model":"` + model + `","input":"Hi"`
+	const chat = `"model":"` + model + `","max_tokens":100,"messages":[{"role":"user","content":"Hi"}]`
+	const input = `"model":"` + model + `","input":"Hi"`
 	function := `{"type":"function","function":{"name":"web_search","parameters":{"type":"object"}}}`
 	requests := []struct{ path, body, refused string }{
-		{"/v1/chat/completions", `{` + said + `,"tools":[` + function + `]}`, ""},
-		{"/v1/chat/completions", `{` + said + `,"web_search_options":{}}`, "web_search"},
-		{"/v1/chat/completions", `{` + said + `,"stream":true,"web\u005fsearch_options":{}}`, "web_search"},
-		{"/v1/chat/completions", `{` + said + `,"tools":[` + function + `,{"type":"code_interpreter"}]}`, "code_interpreter"},
-		{"/v1/messages", `{` + said + `,"tools":[{"name":"web_search","input_schema":{"type":"object"}}]}`, ""},
-		{"/v1/messages", `{` + said + `,"tools":[{"type":"web_search_20250305","name":"web_search"}]}`, "web_search"},
-		{"/v1/messages", `{` + said + `,"stream":true,"mcp_servers":[{"type":"url","url":"https://example.com","name":"x"}]}`, "mcp"},
-		{"/v1/responses", `{` + asked + `,"tools":[{"type":"function","name":"web_search","parameters":{"type":"object"}}]}`, ""},
-		{"/v1/responses", `{` + asked + `,"tools":[{"type":"web_search_preview"}]}`, "web_search"},
-		{"/v1/responses", `{` + asked + `,"stream":true,"tools":[{"type":"mcp","server_label":"x","server_url":"https://example.com"}]}`, "mcp"},
+		{"/v1/chat/completions", `{` + chat + `,"tools":[` + function + `]}`, ""},
+		{"/v1/chat/completions", `{` + chat + `,"web_search_options":{}}`, "web_search"},
+		{"/v1/chat/completions", `{` + chat + `,"stream":true,"web\u005fsearch_options":{}}`, "web_search"},
+		{"/v1/chat/completions", `{` + chat + `,"tools":[` + function + `,{"type":"code_interpreter"}]}`, "code_interpreter"},
+		{"/v1/messages", `{` + chat + `,"tools":[{"name":"web_search","input_schema":{"type":"object"}}]}`, ""},
+		{"/v1/messages", `{` + chat + `,"tools":[{"type":"web_search_20250305","name":"web_search"}]}`, "web_search"},
+		{"/v1/messages", `{` + chat + `,"stream":true,"mcp_servers":[{"type":"url","url":"https://example.com","name":"x"}]}`, "mcp"},
+		{"/v1/responses", `{` + input + `,"tools":[{"type":"function","name":"web_search","parameters":{"type":"object"}}]}`, ""},
+		{"/v1/responses", `{` + input + `,"tools":[{"type":"web_search_preview"}]}`, "web_search"},
+		{"/v1/responses", `{` + input + `,"stream":true,"tools":[{"type":"mcp","server_label":"x","server_url":"https://example.com"}]}`, "mcp"},
 	}
-	try := func(key, whose string) {
+	try := func(key, reason string) {
 		t.Helper()
 		before := len(c.up.Models())
 		passed := 0
@@ -45,7 +45,7 @@ func TestAllowedTools(t *testing.T) {
 				if a.Status != http.StatusOK {
 					t.Errorf("%s %s: %d %s", request.path, request.body, a.Status, a.Body)
 				}
-			case a.Status != http.StatusForbidden || !strings.Contains(text, `the tool "`+request.refused+`"`) || !strings.Contains(text, whose):
+			case a.Status != http.StatusForbidden || !strings.Contains(text, `the tool "`+request.refused+`"`) || !strings.Contains(text, reason):
 				t.Errorf("%s %s: %d %s", request.path, request.body, a.Status, a.Body)
 			}
 		}

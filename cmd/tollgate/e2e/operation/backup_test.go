@@ -52,17 +52,17 @@ func TestBackup(t *testing.T) {
 				return err
 			})
 			folder := filepath.Join(first.Dir, "backups", "today")
-			told := first.Tool("backup", folder)
+			output := first.Tool("backup", folder)
 			for _, part := range []string{"database common", engine} {
-				if !strings.Contains(told, part) {
-					t.Errorf("the backup prints:\n%s\nwithout %s", told, part)
+				if !strings.Contains(output, part) {
+					t.Errorf("the backup prints:\n%s\nwithout %s", output, part)
 				}
 			}
-			if said := refused(first.Node, "backup", folder); !strings.Contains(said, "already exists") {
-				t.Errorf("a second backup to the same folder: %s", said)
+			if msg := refused(first.Node, "backup", folder); !strings.Contains(msg, "already exists") {
+				t.Errorf("a second backup to the same folder: %s", msg)
 			}
-			if said := refused(first.Node, "restore", folder); !strings.Contains(said, "database common") {
-				t.Errorf("a restore on a server that runs: %s", said)
+			if msg := refused(first.Node, "restore", folder); !strings.Contains(msg, "database common") {
+				t.Errorf("a restore on a server that runs: %s", msg)
 			}
 			before := first.counts(engine)
 			first.Stop()
@@ -79,7 +79,7 @@ func TestBackup(t *testing.T) {
 				if before := strings.TrimPrefix(table, "public."); strings.HasSuffix(before, "_leases") || before == "gateway_sweeps" || before == "gateway_usage_writers" {
 					continue
 				}
-				if left, there := after[table]; !there || left != n {
+				if left, ok := after[table]; !ok || left != n {
 					t.Errorf("%s has %d rows of %d", table, left, n)
 				}
 			}
@@ -117,8 +117,8 @@ http://127.0.0.1:%s {
 }
 `
 	first := e2e.NewNode(t, fmt.Sprintf(config, e2e.FreePort(t)))
-	if said := refused(first, "backup", "b"); !strings.Contains(said, "there is no database at "+first.Path("data", "tollgate.db")) {
-		t.Errorf("without a database: %s", said)
+	if msg := refused(first, "backup", "b"); !strings.Contains(msg, "there is no database at "+first.Path("data", "tollgate.db")) {
+		t.Errorf("without a database: %s", msg)
 	}
 	first.Start()
 	file := func(n *e2e.Node) string { return n.Path("data", "attached", "ab", "abcd") }
@@ -130,7 +130,7 @@ http://127.0.0.1:%s {
 	}
 	first.Tool("keychain", "users", "add", "alice")
 	first.Tool("board", "init", "--admin", "root", "--email", "root@example.com")
-	var told struct {
+	var result struct {
 		Databases []struct {
 			Name    string
 			Schemas map[string]int
@@ -138,17 +138,17 @@ http://127.0.0.1:%s {
 		Folders []string
 		KeyFile bool `json:"key_file"`
 	}
-	if err := json.Unmarshal([]byte(first.Tool("backup", "b", "--json")), &told); err != nil {
+	if err := json.Unmarshal([]byte(first.Tool("backup", "b", "--json")), &result); err != nil {
 		t.Fatal(err)
 	}
 	schemas := make(map[string]int)
-	for _, d := range told.Databases {
+	for _, d := range result.Databases {
 		for name := range d.Schemas {
 			schemas[d.Name+"/"+name] = 1
 		}
 	}
-	if want := map[string]int{"common/gateway": 1, "common/keyring": 1, "board/board": 1, "board/keyring": 1}; !maps.Equal(schemas, want) || !told.KeyFile || len(told.Folders) != 1 {
-		t.Errorf("%v, want %v: %+v", schemas, want, told)
+	if want := map[string]int{"common/gateway": 1, "common/keyring": 1, "board/board": 1, "board/keyring": 1}; !maps.Equal(schemas, want) || !result.KeyFile || len(result.Folders) != 1 {
+		t.Errorf("%v, want %v: %+v", schemas, want, result)
 	}
 	first.Tool("backup", "keyless", "--without-key")
 	first.Stop()

@@ -25,12 +25,12 @@ func TestHelp(t *testing.T) {
 	look = func(path ...string) {
 		seen++
 		help := n.Tool(append(path, "--help")...)
-		at := "tollgate " + strings.Join(path, " ")
+		name := "tollgate " + strings.Join(path, " ")
 		if found := theirName.FindString(help); found != "" {
-			t.Errorf("%s: the help speaks of %s:\n%s", at, found, help)
+			t.Errorf("%s: the help speaks of %s:\n%s", name, found, help)
 		}
-		if !strings.Contains(help, "Usage:\n  "+strings.TrimSpace(at)) {
-			t.Errorf("%s has no usage line", at)
+		if !strings.Contains(help, "Usage:\n  "+strings.TrimSpace(name)) {
+			t.Errorf("%s has no usage line", name)
 		}
 		_, below, found := strings.Cut(help, "Available Commands:\n")
 		if !found {
@@ -41,7 +41,7 @@ func TestHelp(t *testing.T) {
 			switch command[1] {
 			case "help", "completion":
 			case "upgrade", "add-package", "remove-package":
-				t.Errorf("%s offers %s", at, command[1])
+				t.Errorf("%s offers %s", name, command[1])
 			default:
 				if len(path) == 0 {
 					look(command[1])
@@ -56,11 +56,11 @@ func TestHelp(t *testing.T) {
 	if help := n.Tool("help"); !strings.Contains(help, "Tollgate is an edge gateway: Caddy with modules") {
 		t.Errorf("the help does not describe the program: %s", help)
 	}
-	if said := refused(n, "gateway"); !strings.Contains(said, "keychain") {
-		t.Errorf("gateway, which is a service and no command: %s", said)
+	if msg := refused(n, "gateway"); !strings.Contains(msg, "keychain") {
+		t.Errorf("gateway, which is a service and no command: %s", msg)
 	}
-	if said := refused(n, "upgrade"); !strings.Contains(said, "unknown command") {
-		t.Errorf("upgrade: %s", said)
+	if msg := refused(n, "upgrade"); !strings.Contains(msg, "unknown command") {
+		t.Errorf("upgrade: %s", msg)
 	}
 }
 
@@ -75,8 +75,8 @@ func TestCommandsFindServer(t *testing.T) {
 	n.Tool("stop")
 	n.AwaitExit()
 	for _, command := range []string{"stop", "reload"} {
-		if said := refused(n, command); !strings.Contains(said, "\nError: no server answers at the admin endpoint data/admin.sock: ") {
-			t.Errorf("%s: %s", command, said)
+		if msg := refused(n, command); !strings.Contains(msg, "\nError: no server answers at the admin endpoint data/admin.sock: ") {
+			t.Errorf("%s: %s", command, msg)
 		}
 	}
 }
@@ -95,8 +95,8 @@ func TestUsage(t *testing.T) {
 		"to name a file, run: tollgate adapt --config other.caddy":    {"adapt", "--pretty", "other.caddy"},
 		"see: tollgate keychain keys create --help":                   {"keychain", "keys", "create", "--models", "x"},
 	} {
-		if said := refused(n, args...); !strings.Contains(said, want) {
-			t.Errorf("%v: %s", args, said)
+		if msg := refused(n, args...); !strings.Contains(msg, want) {
+			t.Errorf("%v: %s", args, msg)
 		}
 	}
 }
@@ -157,13 +157,13 @@ func TestErrorsTellTheLine(t *testing.T) {
 	}
 	want := "\nError: Wrong.Caddyfile:" + strconv.Itoa(strings.Count(wrong, "\n")-1) + ": no handler verifies a key before cascade"
 	for _, command := range [][]string{{"validate"}, {"reload"}, {"adapt", "--validate"}} {
-		if said := refused(n, append(command, "--config", "Wrong.Caddyfile")...); !strings.Contains("\n"+said, want) {
-			t.Errorf("%v: %s", command, said)
+		if msg := refused(n, append(command, "--config", "Wrong.Caddyfile")...); !strings.Contains("\n"+msg, want) {
+			t.Errorf("%v: %s", command, msg)
 		}
 	}
 	n.Tool("stop")
 	n.AwaitExit()
-	if said := refused(n, "run", "--config", "Wrong.Caddyfile"); !strings.Contains(said, want) {
-		t.Errorf("run: %s", said)
+	if msg := refused(n, "run", "--config", "Wrong.Caddyfile"); !strings.Contains(msg, want) {
+		t.Errorf("run: %s", msg)
 	}
 }

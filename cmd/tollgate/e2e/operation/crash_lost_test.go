@@ -64,15 +64,15 @@ func TestKeyLost(t *testing.T) {
 	add()
 	g.Stop()
 	file := g.Path("data", "tollgate.key")
-	kept, err := os.ReadFile(file)
+	original, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(file); err != nil {
 		t.Fatal(err)
 	}
-	if said := g.RefusesToStart(); !strings.Contains(said, "the key file "+file+" that decrypts them is missing: restore it from your copy") {
-		t.Errorf("it says:\n%s", said)
+	if msg := g.RefusesToStart(); !strings.Contains(msg, "the key file "+file+" that decrypts them is missing: restore it from your copy") {
+		t.Errorf("it says:\n%s", msg)
 	}
 	if _, err := os.Stat(file); err == nil {
 		t.Error("another key was made")
@@ -82,11 +82,11 @@ func TestKeyLost(t *testing.T) {
 	if err := os.WriteFile(file, []byte(wrong), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if said := g.RefusesToStart(); !strings.Contains(said, "the keyring does not open the stored secrets of gateway: configure the master key that encrypted them") {
-		t.Errorf("it says:\n%s", said)
+	if msg := g.RefusesToStart(); !strings.Contains(msg, "the keyring does not open the stored secrets of gateway: configure the master key that encrypted them") {
+		t.Errorf("it says:\n%s", msg)
 	}
 
-	if err := os.WriteFile(file, kept, 0o600); err != nil {
+	if err := os.WriteFile(file, original, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	g.Start()

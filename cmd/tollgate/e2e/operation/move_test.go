@@ -108,11 +108,11 @@ func (m *moved) answers() map[string]string {
 	m.T.Helper()
 	m.begin()
 	all := make(map[string]string)
-	ask := func(as, method, address, body string) {
+	ask := func(client, method, address, body string) {
 		m.T.Helper()
 		var headers []string
-		if as != "" {
-			headers = m.headers[as]
+		if client != "" {
+			headers = m.headers[client]
 		}
 		if body != "" {
 			headers = append(slices.Clone(headers), "Content-Type", "application/json")
@@ -146,8 +146,8 @@ func (m *moved) answers() map[string]string {
 		all[command] = m.Tool(strings.Fields(command)...)
 	}
 	m.Stop()
-	for asked, answer := range all {
-		all[asked] = volatile.ReplaceAllString(answer, "")
+	for request, answer := range all {
+		all[request] = volatile.ReplaceAllString(answer, "")
 	}
 	return all
 }
@@ -160,8 +160,8 @@ func unordered(t *testing.T, body string) string {
 		t.Fatalf("%v: %s", err, body)
 	}
 	lines := make([]string, len(list))
-	for i, one := range list {
-		text, err := json.Marshal(one)
+	for i, element := range list {
+		text, err := json.Marshal(element)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,11 +171,11 @@ func unordered(t *testing.T, body string) string {
 	return strings.Join(lines, "\n")
 }
 
-func (m *moved) same(what string, got, want map[string]string) {
+func (m *moved) same(name string, got, want map[string]string) {
 	m.T.Helper()
-	for asked, answer := range want {
-		if got[asked] != answer {
-			m.T.Errorf("%s: %s\n%s\nwant\n%s", what, asked, got[asked], answer)
+	for request, answer := range want {
+		if got[request] != answer {
+			m.T.Errorf("%s: %s\n%s\nwant\n%s", name, request, got[request], answer)
 		}
 	}
 }
@@ -219,30 +219,30 @@ func TestMoveDatabase(t *testing.T) {
 	before := m.settled()
 
 	m.Start()
-	if said := refused(m.Node, "move", "--to", "{env.TOLLGATE_DSN}"); !strings.Contains(said, "stop the server first") {
-		t.Errorf("while a server runs: %s", said)
+	if msg := refused(m.Node, "move", "--to", "{env.TOLLGATE_DSN}"); !strings.Contains(msg, "stop the server first") {
+		t.Errorf("while a server runs: %s", msg)
 	}
 	m.Stop()
-	if said := refused(m.Node, "move", "--to", "data/other.db"); !strings.Contains(said, "a database is written as sqlite:<file> or postgres://") {
-		t.Errorf("a target without an engine: %s", said)
+	if msg := refused(m.Node, "move", "--to", "data/other.db"); !strings.Contains(msg, "a database is written as sqlite:<file> or postgres://") {
+		t.Errorf("a target without an engine: %s", msg)
 	}
 	m.killed("move", "--to", "{env.TOLLGATE_DSN}")
-	there := m.move("--to", "{env.TOLLGATE_DSN}")
-	if !there.Resumed {
+	forward := m.move("--to", "{env.TOLLGATE_DSN}")
+	if !forward.Resumed {
 		t.Error("the move after the kill did not resume")
 	}
 	filled := 0
-	for _, table := range there.Tables {
+	for _, table := range forward.Tables {
 		if table.Rows > 0 {
 			filled++
 		}
 	}
 	if filled < 60 {
-		t.Errorf("%d of %d tables had rows", filled, len(there.Tables))
+		t.Errorf("%d of %d tables had rows", filled, len(forward.Tables))
 	}
-	back := m.move("--from", "{env.TOLLGATE_DSN}", "--to", "sqlite:data/back.db")
-	if !slices.Equal(back.Tables, there.Tables) {
-		t.Errorf("%+v\nwant\n%+v", back.Tables, there.Tables)
+	backward := m.move("--from", "{env.TOLLGATE_DSN}", "--to", "sqlite:data/back.db")
+	if !slices.Equal(backward.Tables, forward.Tables) {
+		t.Errorf("%+v\nwant\n%+v", backward.Tables, forward.Tables)
 	}
 	m.on("postgres {env.TOLLGATE_DSN}")
 	m.same("postgres", m.answers(), before)
@@ -285,21 +285,21 @@ func (m *moved) killed(args ...string) {
 	if err := cmd.Start(); err != nil {
 		m.T.Fatal(err)
 	}
-	until := func(what, query string) {
+	await := func(condition, query string) {
 		m.T.Helper()
 		for holds := false; !holds; time.Sleep(10 * time.Millisecond) {
 			if err := db.QueryRowContext(ctx, query).Scan(&holds); err != nil {
 				_ = cmd.Process.Kill()
 				_ = cmd.Wait()
-				m.T.Fatalf("waiting until %s: %v\n%s", what, err, out.String())
+				m.T.Fatalf("waiting until %s: %v\n%s", condition, err, out.String())
 			}
 		}
 	}
-	until("the move has marked its target", "SELECT to_regclass('tollgate_moving') IS NOT NULL")
+	await("the move has marked its target", "SELECT to_regclass('tollgate_moving') IS NOT NULL")
 	if _, err := db.ExecContext(ctx, holdMove); err != nil {
 		m.T.Error(err)
 	}
-	until("the move waits for the lock", `SELECT EXISTS (SELECT FROM pg_locks
+	await("the move waits for the lock", `SELECT EXISTS (SELECT FROM pg_locks
 		WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database()))`)
 	if err := cmd.Process.Kill(); err != nil {
 		m.T.Fatal(err)
@@ -318,23 +318,23 @@ func (m *moved) killed(args ...string) {
 // stored.
 func TestMoveEarlierRelease(t *testing.T) {
 	t.Parallel()
-	for from, to := range map[string]string{"sqlite": "postgres", "postgres": "sqlite"} {
-		t.Run("from "+from, func(t *testing.T) {
+	for oldEngine, newEngine := range map[string]string{"sqlite": "postgres", "postgres": "sqlite"} {
+		t.Run("from "+oldEngine, func(t *testing.T) {
 			t.Parallel()
 			up := e2e.NewUpstream(t)
-			first, second := newEarlier(t, from, up), newEarlier(t, to, up)
-			first.load(newest(t, from))
+			first, second := newEarlier(t, oldEngine, up), newEarlier(t, newEngine, up)
+			first.load(newest(t, oldEngine))
 			if err := first.db.Close(); err != nil {
 				t.Fatal(err)
 			}
 			target := "sqlite:" + second.Path("data", "tollgate.db")
-			if to == "postgres" {
+			if newEngine == "postgres" {
 				target = "{env.TARGET}"
 				i := slices.IndexFunc(second.Env, func(v string) bool { return strings.HasPrefix(v, "TOLLGATE_DSN=") })
 				first.Env = append(first.Env, "TARGET="+strings.TrimPrefix(second.Env[i], "TOLLGATE_DSN="))
 			}
-			if said := first.Tool("move", "--to", target); !strings.Contains(said, "board_posts") || !strings.Contains(said, "equal") {
-				t.Errorf("it tells\n%s", said)
+			if output := first.Tool("move", "--to", target); !strings.Contains(output, "board_posts") || !strings.Contains(output, "equal") {
+				t.Errorf("it tells\n%s", output)
 			}
 			second.noted = first.noted
 			second.Start()

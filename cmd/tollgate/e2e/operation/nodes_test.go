@@ -102,8 +102,8 @@ func TestNodeWithAnotherKey(t *testing.T) {
 	good.Healthy()
 	key := e2e.AddUser(t, e2e.Administration(t, pg.DSN()), "ada", up, e2e.Script("text", "ok"))
 	e2e.Ask(t.Context(), good.Base, key, e2e.Prompt("keychain-high", false)).Text(t)
-	if said := bad.RefusesToStart(); !strings.Contains(said, "the keyring does not open the stored secrets of gateway: configure the master key that encrypted them") {
-		t.Errorf("it says:\n%s", said)
+	if msg := bad.RefusesToStart(); !strings.Contains(msg, "the keyring does not open the stored secrets of gateway: configure the master key that encrypted them") {
+		t.Errorf("it says:\n%s", msg)
 	}
 
 	token := strings.TrimSpace(bad.Tool("keychain", "token", "ada"))

@@ -91,10 +91,10 @@ func TestDatabaseOutage(t *testing.T) {
 		if err := rows.Err(); err != nil {
 			return err
 		}
-		without := func(list, of []string) []string {
-			return slices.DeleteFunc(slices.Clone(list), func(id string) bool { return slices.Contains(of, id) })
+		subtract := func(list, excluded []string) []string {
+			return slices.DeleteFunc(slices.Clone(list), func(id string) bool { return slices.Contains(excluded, id) })
 		}
-		if missing, unknown := without(ids, written), without(written, ids); len(missing) > 0 || len(unknown) > 0 {
+		if missing, unknown := subtract(ids, written), subtract(written, ids); len(missing) > 0 || len(unknown) > 0 {
 			return fmt.Errorf("%d requests are missing: %q; %d were never sent: %q", len(missing), missing, len(unknown), unknown)
 		}
 		return nil
@@ -125,9 +125,9 @@ func TestDatabaseDownAtStart(t *testing.T) {
 	}
 	pg.Stop()
 	// An unavailable database does not block the exit.
-	told := time.Now()
+	start := time.Now()
 	g.Stop()
-	if took := time.Since(told); took > 25*time.Second {
+	if took := time.Since(start); took > 25*time.Second {
 		t.Errorf("the exit took %s", took)
 	}
 	pg.Start()

@@ -106,14 +106,14 @@ func dumpSQLite(t *testing.T, db *sql.DB) string {
 	text.WriteString("BEGIN;\n")
 	shadow := "EXISTS (SELECT 1 FROM sqlite_schema v WHERE v.sql LIKE 'CREATE VIRTUAL%' AND s.name LIKE v.name || '\\_%' ESCAPE '\\')"
 	for _, table := range list(t, db, "SELECT name FROM sqlite_schema s WHERE type = 'table' AND name NOT LIKE 'sqlite%' ORDER BY "+shadow+", rowid") {
-		of := "FROM sqlite_schema s WHERE name = '" + table + "'"
-		own := list(t, db, "SELECT sql "+of+" AND NOT "+shadow)
+		clause := "FROM sqlite_schema s WHERE name = '" + table + "'"
+		own := list(t, db, "SELECT sql "+clause+" AND NOT "+shadow)
 		if len(own) == 0 {
 			fmt.Fprintf(&text, "DELETE FROM %s;\n", table)
 		} else {
 			fmt.Fprintf(&text, "%s;\n", own[0])
 		}
-		if len(list(t, db, "SELECT 1 "+of+" AND sql LIKE 'CREATE VIRTUAL%'")) == 0 {
+		if len(list(t, db, "SELECT 1 "+clause+" AND sql LIKE 'CREATE VIRTUAL%'")) == 0 {
 			dumpRows(t, db, &text, table)
 		}
 	}

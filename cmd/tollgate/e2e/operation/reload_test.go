@@ -232,9 +232,9 @@ func TestDrainLimit(t *testing.T) {
 	if err := up.AwaitRequests(t.Context(), int64(len(e2e.Surfaces)+1)); err != nil {
 		t.Fatal(err)
 	}
-	told := time.Now()
+	start := time.Now()
 	g.Stop()
-	if took := time.Since(told); took < 900*time.Millisecond || took > 10*time.Second {
+	if took := time.Since(start); took < 900*time.Millisecond || took > 10*time.Second {
 		t.Errorf("the exit took %s with a grace period of 1s", took)
 	}
 	if a := <-whole; a.Err != nil || a.Status < 500 {
@@ -322,7 +322,7 @@ func TestCrash(t *testing.T) {
 	for round := range 3 {
 		load := e2e.StartLoad(g.Base, key, 4, time.Millisecond)
 		var mu sync.Mutex
-		var made []string
+		var newKeys []string
 		var ended atomic.Bool
 		var writers sync.WaitGroup
 		for range 2 {
@@ -335,13 +335,13 @@ func TestCrash(t *testing.T) {
 						return
 					}
 					mu.Lock()
-					made = append(made, k.Key)
+					newKeys = append(newKeys, k.Key)
 					mu.Unlock()
 					if own = append(own, k); len(own) <= 100 { // a user can have at most a thousand keys
 						continue
 					}
 					mu.Lock()
-					made = slices.DeleteFunc(made, func(key string) bool { return key == own[0].Key })
+					newKeys = slices.DeleteFunc(newKeys, func(key string) bool { return key == own[0].Key })
 					mu.Unlock()
 					if err := g.RevokeKey(e2e.BackgroundContext, "ada", own[0].ID); err != nil {
 						t.Errorf("revoking a key during the crash: %v", err)
@@ -354,7 +354,7 @@ func TestCrash(t *testing.T) {
 		writers.Go(func() {
 			k := g.CliKey()
 			mu.Lock()
-			made = append(made, k)
+			newKeys = append(newKeys, k)
 			mu.Unlock()
 		})
 		load.Await(t, e2e.WaitLimit, "a request succeeds", time.Time{}, func(o e2e.Outcome) bool { return o.Status == 200 })
@@ -367,12 +367,12 @@ func TestCrash(t *testing.T) {
 		g.Start()
 		g.Healthy()
 
-		for _, k := range []string{key, made[0], made[len(made)/2], made[len(made)-1]} {
+		for _, k := range []string{key, newKeys[0], newKeys[len(newKeys)/2], newKeys[len(newKeys)-1]} {
 			e2e.Ask(t.Context(), g.Base, k, e2e.Prompt("keychain-high", false)).Text(t)
 		}
 		keys, err := g.Keys(t.Context(), "ada")
-		if err != nil || len(keys) < len(made)+1 {
-			t.Errorf("round %d: %d keys of %d are there (%v)", round, len(keys), len(made)+1, err)
+		if err != nil || len(keys) < len(newKeys)+1 {
+			t.Errorf("round %d: %d keys of %d are there (%v)", round, len(keys), len(newKeys)+1, err)
 		}
 		var due []string
 		for _, o := range load.Outcomes(func(o e2e.Outcome) bool { return o.Err == nil && o.Status == 200 }) {

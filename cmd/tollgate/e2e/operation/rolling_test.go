@@ -37,11 +37,11 @@ func nextRelease(t *testing.T) (program string) {
 	dir := t.TempDir()
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	for file, text := range map[string]string{"VERSION": "0.2.0\n", "backends/gateway/schema/migrations/99999_next.sql": nextMigration} {
-		by := filepath.Join(dir, filepath.Base(file))
-		if err := os.WriteFile(by, []byte(text), 0o600); err != nil {
+		replacement := filepath.Join(dir, filepath.Base(file))
+		if err := os.WriteFile(replacement, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		overlay.Replace[e2e.Repo(file)] = by
+		overlay.Replace[e2e.Repo(file)] = replacement
 	}
 	text, err := json.Marshal(overlay)
 	if err == nil {

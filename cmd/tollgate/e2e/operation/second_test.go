@@ -46,9 +46,9 @@ func TestSecondServer(t *testing.T) {
 		if err := os.WriteFile(file, []byte(c.config), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		said := refused(first, "run", "--config", file)
-		if !strings.HasPrefix(said, "Error: ") || strings.Count(said, "\n") != 1 || !strings.Contains(said, c.want) {
-			t.Errorf("%s: it says %q, want %q", c.name, said, c.want)
+		msg := refused(first, "run", "--config", file)
+		if !strings.HasPrefix(msg, "Error: ") || strings.Count(msg, "\n") != 1 || !strings.Contains(msg, c.want) {
+			t.Errorf("%s: it says %q, want %q", c.name, msg, c.want)
 		}
 	}
 	// The running server is not affected, and can reload with the same files and ports.
@@ -74,9 +74,9 @@ func TestUnusablePaths(t *testing.T) {
 		"the folder of the admin socket cannot be created": second("file/admin.sock", "sqlite data/tollgate.db", e2e.FreePort(t)),
 	} {
 		n.Configure(config)
-		said := refused(n, "run")
-		if !strings.HasPrefix(said, "Error: ") || strings.Count(said, "\n") != 1 || !strings.Contains(said, want) {
-			t.Errorf("it says %q, want %q", said, want)
+		msg := refused(n, "run")
+		if !strings.HasPrefix(msg, "Error: ") || strings.Count(msg, "\n") != 1 || !strings.Contains(msg, want) {
+			t.Errorf("it says %q, want %q", msg, want)
 		}
 	}
 	if err := os.RemoveAll(n.Path("data")); err != nil {
@@ -118,19 +118,19 @@ func TestForeignPort(t *testing.T) {
 	address := l.Addr().String()
 	_, port, _ := net.SplitHostPort(address)
 	n := e2e.NewNode(t, second("data/admin.sock", "sqlite data/tollgate.db", port))
-	if said := refused(n, "run"); !strings.Contains(said, ":"+port+" is in use") {
-		t.Errorf("it says %q", said)
+	if msg := refused(n, "run"); !strings.Contains(msg, ":"+port+" is in use") {
+		t.Errorf("it says %q", msg)
 	}
 	if _, err := os.Stat(filepath.Join(n.Dir, "data", "tollgate.db")); err == nil {
 		t.Error("a database was made")
 	}
 	n.Configure(strings.Replace(second("x", "sqlite data/tollgate.db", e2e.FreePort(t)), "unix/x", address, 1))
-	if said := refused(n, "run"); !strings.Contains(said, address+" of the admin endpoint is in use") {
-		t.Errorf("it says %q", said)
+	if msg := refused(n, "run"); !strings.Contains(msg, address+" of the admin endpoint is in use") {
+		t.Errorf("it says %q", msg)
 	}
 	n.Configure(strings.Replace(second("data/admin.sock", "sqlite data/tollgate.db", port), "\ttollgate board", "\tbind 192.0.2.1\n\ttollgate board", 1))
-	if said := refused(n, "run"); !strings.HasPrefix(said, "Error: the address 192.0.2.1:"+port+" does not belong to this machine") {
-		t.Errorf("it says %q", said)
+	if msg := refused(n, "run"); !strings.HasPrefix(msg, "Error: the address 192.0.2.1:"+port+" does not belong to this machine") {
+		t.Errorf("it says %q", msg)
 	}
 }
 
@@ -156,8 +156,8 @@ func TestEnvironmentFile(t *testing.T) {
 		"can't parse line 1":                         {"run", "--envfile", "nonsense"},
 		"open nowhere":                               {"validate", "--envfile", "nowhere"},
 	} {
-		if said := refused(n, args...); !strings.Contains(said, want) || strings.Contains(said, "os.Getwd") {
-			t.Errorf("%v: it says %q, want %q", args, said, want)
+		if msg := refused(n, args...); !strings.Contains(msg, want) || strings.Contains(msg, "os.Getwd") {
+			t.Errorf("%v: it says %q, want %q", args, msg, want)
 		}
 	}
 	n.Tool("validate", "--envfile", "env", "--config", "other", "--adapter", "caddyfile")

@@ -74,14 +74,14 @@ func (s *services) credentials() map[string][]string {
 	bearer := func(token string) []string { return []string{"Authorization", "Bearer " + token} }
 	all := make(map[string][]string)
 	user := bearer(strings.TrimSpace(s.Tool("keychain", "token", "ada")))
-	var made struct {
+	var reply struct {
 		Key struct{ Key string }
 	}
 	a := e2e.Do(s.T, e2e.Client, http.MethodPost, s.base["gateway"]+"/users/init", "", "", user...)
-	if err := json.Unmarshal([]byte(a.Body), &made); err != nil || made.Key.Key == "" {
+	if err := json.Unmarshal([]byte(a.Body), &reply); err != nil || reply.Key.Key == "" {
 		s.T.Fatalf("%d %s", a.Status, a.Body)
 	}
-	all["gateway"], all["gateway, a user"] = bearer(made.Key.Key), user
+	all["gateway"], all["gateway, a user"] = bearer(reply.Key.Key), user
 	return all
 }
 
@@ -100,11 +100,11 @@ func (s *services) offline() map[string][]string {
 // documents has the paths of the OpenAPI documents, by service.
 var documents = map[string]string{"board": "/api/v1/openapi.json", "events": "/store/openapi.json", "gateway": "/openapi.json"}
 
-// documented calls do with every operation in the services' OpenAPI documents.
-func (s *services) documented(do func(service, method, path string, body bool)) {
+// documented calls f with every operation in the services' OpenAPI documents.
+func (s *services) documented(f func(service, method, path string, body bool)) {
 	s.T.Helper()
-	for service, at := range documents {
-		document := gjson.Parse(e2e.Get(s.T, e2e.Client, s.base[service]+at, "").Body)
+	for service, docPath := range documents {
+		document := gjson.Parse(e2e.Get(s.T, e2e.Client, s.base[service]+docPath, "").Body)
 		server := document.Get("servers.0.url").Str
 		if i := strings.Index(server, "://"); i >= 0 {
 			_, server, _ = strings.Cut(server[i+3:], "/")
@@ -119,7 +119,7 @@ func (s *services) documented(do func(service, method, path string, body bool)) 
 			}
 			item.ForEach(func(method, operation gjson.Result) bool {
 				if operation.Get("responses").Exists() {
-					do(service, strings.ToUpper(method.Str), strings.TrimSuffix(server, "/")+path.Str, operation.Get("requestBody").Exists())
+					f(service, strings.ToUpper(method.Str), strings.TrimSuffix(server, "/")+path.Str, operation.Get("requestBody").Exists())
 					n++
 				}
 				return true
@@ -246,9 +246,9 @@ func TestNoSniff(t *testing.T) {
 		}
 		for _, call := range calls[service] {
 			method, path, _ := strings.Cut(call, " ")
-			for _, as := range []string{"", service, service + ", a user"} {
-				if as == "" || headers[as] != nil {
-					check(base, method, path, headers[as]...)
+			for _, client := range []string{"", service, service + ", a user"} {
+				if client == "" || headers[client] != nil {
+					check(base, method, path, headers[client]...)
 				}
 			}
 			check(base, method, path, "Authorization", "Bearer bad", "X-Api-Key", "bad")
@@ -278,7 +278,7 @@ func TestHealthOfServices(t *testing.T) {
 	s.Configure(string(text) + all + " {\nhealth\nrespond served\n}\n")
 	s.begin()
 	unsealed := []string{"authserver", "events"} // these have no sealed secrets in the database
-	each := func(path string, status int, parts ...string) {
+	awaitAll := func(path string, status int, parts ...string) {
 		t.Helper()
 		for service := range s.base {
 			if service != withoutHealth {
@@ -286,8 +286,8 @@ func TestHealthOfServices(t *testing.T) {
 			}
 		}
 	}
-	each("/livez", http.StatusOK, `"status":"ok"`)
-	each("/readyz", http.StatusOK, `"status":"ok"`, `"database":"ok"`, `"counters":"ok"`, `"node":"ok"`)
+	awaitAll("/livez", http.StatusOK, `"status":"ok"`)
+	awaitAll("/readyz", http.StatusOK, `"status":"ok"`, `"database":"ok"`, `"counters":"ok"`, `"node":"ok"`)
 	for service := range s.base {
 		if service != withoutHealth && !slices.Contains(unsealed, service) {
 			s.await(service, "/readyz", http.StatusOK, `"keyring":"ok"`)
@@ -297,17 +297,17 @@ func TestHealthOfServices(t *testing.T) {
 		t.Errorf("all of the configuration: %s", a.Body)
 	}
 	redis.Stop()
-	each("/readyz", http.StatusServiceUnavailable, `"status":"unavailable"`, `"database":"ok"`, `"counters":"unavailable"`)
-	each("/livez", http.StatusOK, `"status":"ok"`)
+	awaitAll("/readyz", http.StatusServiceUnavailable, `"status":"unavailable"`, `"database":"ok"`, `"counters":"unavailable"`)
+	awaitAll("/livez", http.StatusOK, `"status":"ok"`)
 	s.await("gateway", "/health", http.StatusServiceUnavailable, `"counters":"unavailable"`)
 	redis.Start()
-	each("/readyz", http.StatusOK, `"counters":"ok"`)
+	awaitAll("/readyz", http.StatusOK, `"counters":"ok"`)
 
 	if err := s.Cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	each("/readyz", http.StatusServiceUnavailable, `"database":"ok"`, `"node":"unavailable"`)
-	each("/livez", http.StatusOK, `"status":"ok"`)
+	awaitAll("/readyz", http.StatusServiceUnavailable, `"database":"ok"`, `"node":"unavailable"`)
+	awaitAll("/livez", http.StatusOK, `"status":"ok"`)
 	for service, path := range map[string]string{
 		"answer": "/v1/quota", "authserver": "/login", "board": "/", "cms": "/api/users", "events": "/store/meta/v1/version", "gateway": "/providers",
 	} {

@@ -32,24 +32,24 @@ func throughDoor(t *testing.T, dsn string, admit func() bool) string {
 	t.Cleanup(func() { _ = door.Close() })
 	go func() {
 		for {
-			from, err := door.Accept()
+			client, err := door.Accept()
 			if err != nil {
 				return
 			}
 			go func() {
-				defer func() { _ = from.Close() }()
+				defer func() { _ = client.Close() }()
 				if !admit() {
 					return
 				}
-				to, err := new(net.Dialer).DialContext(e2e.BackgroundContext, "tcp", address)
+				server, err := new(net.Dialer).DialContext(e2e.BackgroundContext, "tcp", address)
 				if err != nil {
 					return
 				}
 				go func() {
-					_, _ = io.Copy(to, from)
-					_ = to.Close()
+					_, _ = io.Copy(server, client)
+					_ = server.Close()
 				}()
-				_, _ = io.Copy(from, to)
+				_, _ = io.Copy(client, server)
 			}()
 		}
 	}()
@@ -117,9 +117,9 @@ func TestStartWaitsForDatabase(t *testing.T) {
 		first.CompareAndSwap(0, now)
 		return now-first.Load() > int64(2*time.Second)
 	}), testenv.Redis(t).URL())
-	seen, done, over := new(asked), make(chan struct{}), make(chan struct{})
+	seen, done, finished := new(asked), make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(over)
+		defer close(finished)
 		seen.run(done, key, n.Base)
 	}()
 	n.Start()
@@ -131,7 +131,7 @@ func TestStartWaitsForDatabase(t *testing.T) {
 		return nil
 	})
 	close(done)
-	<-over
+	<-finished
 	if seen.unavailable.Load() > 0 || seen.others.Load() > 0 || seen.refused.Load() == 0 {
 		t.Errorf("refused %d, 503 %d, others %d: %v", seen.refused.Load(), seen.unavailable.Load(), seen.others.Load(), seen.last.Load())
 	}
@@ -178,9 +178,9 @@ func TestRollingRestartWithoutChecks(t *testing.T) {
 		n.Ready()
 		nodes, bases = append(nodes, n), append(bases, n.Base)
 	}
-	seen, done, over := new(asked), make(chan struct{}), make(chan struct{})
+	seen, done, finished := new(asked), make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(over)
+		defer close(finished)
 		seen.run(done, key, bases...)
 	}()
 	for range 2 {
@@ -194,7 +194,7 @@ func TestRollingRestartWithoutChecks(t *testing.T) {
 		}
 	}
 	close(done)
-	<-over
+	<-finished
 	if seen.unavailable.Load() > 0 || seen.others.Load() > 0 {
 		t.Errorf("503 %d, others %d: %v", seen.unavailable.Load(), seen.others.Load(), seen.last.Load())
 	}

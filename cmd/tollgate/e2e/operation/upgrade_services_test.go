@@ -36,8 +36,8 @@ func (e *earlier) lookAtGateway(up *e2e.Upstream) {
 	e.has(own+"/models", user, "own/large")
 	e.has(own+"/preferences", user, `"openai"`)
 	e.has(own+"/usage/recent", user, `"provider":"openai"`, `"key_id":`)
-	at := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
-	e.has(own+"/usage?group=provider&from="+at.Format(time.DateOnly)+"&to="+at.AddDate(1, 0, 0).Format(time.DateOnly), user, `"requests":2`)
+	start := time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+	e.has(own+"/usage?group=provider&from="+start.Format(time.DateOnly)+"&to="+start.AddDate(1, 0, 0).Format(time.DateOnly), user, `"requests":2`)
 	a := e2e.Ask(e.T.Context(), e.gateway, e.noted["gateway_key"], e2e.Prompt("keychain-high", false))
 	if a.Status != 200 {
 		e.T.Errorf("a request with the key: %d %s", a.Status, a.Body)

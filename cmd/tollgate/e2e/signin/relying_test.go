@@ -21,24 +21,24 @@ rate_limit: {enabled: false}
 	e2e.AnswersWith(t, issuer+"/ready", http.StatusOK)
 	port := e2e.FreePort(t)
 	site := "http://localhost:" + port
-	var made struct {
+	var client struct {
 		ID     string `json:"client_id"`
 		Secret string `json:"client_secret"`
 	}
-	for _, one := range []struct{ path, body string }{
+	for _, request := range []struct{ path, body string }{
 		{"/admin/users", `{"email":"ann@example.com","name":"Ann Stone","password":"correct horse"}`},
 		{"/admin/clients", `{"client_name":"The App","scope":"openid email profile","grant_types":["authorization_code","refresh_token"],` +
 			`"redirect_uris":["` + site + `/openid/back","` + site + `/passport/back","` + site + `/auth/callback/tollgate"],` +
 			`"post_logout_redirect_uris":["` + site + `/signed-out"]}`},
 	} {
-		a := e2e.Do(t, e2e.Client, http.MethodPost, admin+one.path, "", one.body)
+		a := e2e.Do(t, e2e.Client, http.MethodPost, admin+request.path, "", request.body)
 		if a.Err != nil || a.Status != http.StatusCreated {
-			t.Fatalf("%s: %d %s: %v", one.path, a.Status, a.Body, a.Err)
+			t.Fatalf("%s: %d %s: %v", request.path, a.Status, a.Body, a.Err)
 		}
-		if err := json.Unmarshal([]byte(a.Body), &made); err != nil {
+		if err := json.Unmarshal([]byte(a.Body), &client); err != nil {
 			t.Fatal(err)
 		}
 	}
-	e2e.RunBrowser(t, "relying.mjs", "ISSUER="+issuer, "CLIENT="+made.ID, "SECRET="+made.Secret, "PORT="+port)
+	e2e.RunBrowser(t, "relying.mjs", "ISSUER="+issuer, "CLIENT="+client.ID, "SECRET="+client.Secret, "PORT="+port)
 	n.Stop()
 }

@@ -124,9 +124,9 @@ func usageText(u wire.Usage) string {
 	return fmt.Sprintf("%d in, %d read, %d written, %d out, %d reasoning", u.Prompt, u.CacheRead, u.CacheWrite, u.Completion, u.Reasoning)
 }
 
-// split returns a reader that returns text in two pieces, cut at a byte.
-func split(text string, at int) io.Reader {
-	return io.MultiReader(strings.NewReader(text[:at]), strings.NewReader(text[at:]))
+// split returns a reader that returns text in two pieces, cut at a byte offset.
+func split(text string, offset int) io.Reader {
+	return io.MultiReader(strings.NewReader(text[:offset]), strings.NewReader(text[offset:]))
 }
 
 // relayStream relays a stream like the cascade. out is the output for the client, end the state after the stream.
@@ -212,14 +212,14 @@ func TestChatStreamGolden(t *testing.T) {
 			t.Parallel()
 			out, end := relayStream(t, strings.NewReader(g.in), g.includeUsage)
 			g.check(t, out, end)
-			same := func(how string, r io.Reader) {
+			same := func(name string, r io.Reader) {
 				t.Helper()
 				if out, end := relayStream(t, r, g.includeUsage); out != g.out || end != g.end {
-					t.Fatalf("%s: out\n%s%s", how, out, end)
+					t.Fatalf("%s: out\n%s%s", name, out, end)
 				}
 			}
-			for at := range len(g.in) + 1 {
-				same(fmt.Sprintf("cut at byte %d", at), split(g.in, at))
+			for offset := range len(g.in) + 1 {
+				same(fmt.Sprintf("cut at byte %d", offset), split(g.in, offset))
 			}
 			same("byte by byte", iotest.OneByteReader(strings.NewReader(g.in)))
 			same("CRLF", strings.NewReader(strings.ReplaceAll(g.in, "\n", "\r\n")))
@@ -273,9 +273,9 @@ func TestChatStreamHostileFrame(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	kept := cap(chat.last.head) + cap(chat.last.tail) + cap(chat.last.outHead) + cap(chat.last.outTail)
-	if kept > 16*maxFrame {
-		t.Errorf("%d bytes are kept", kept)
+	size := cap(chat.last.head) + cap(chat.last.tail) + cap(chat.last.outHead) + cap(chat.last.outTail)
+	if size > 16*maxFrame {
+		t.Errorf("%d bytes are kept", size)
 	}
 }
 
@@ -300,12 +300,12 @@ func TestChatStreamHostileIDs(t *testing.T) {
 	if n := len(chat.corrector.tools); n != 1 {
 		t.Errorf("keeps %d choices", n)
 	}
-	kept := 0
+	size := 0
 	for _, tool := range chat.corrector.tools[0] {
-		kept += len(tool.id)
+		size += len(tool.id)
 	}
-	if n := len(chat.corrector.tools[0]); n != maxTools || kept > maxTools*maxID {
-		t.Errorf("keeps %d ids of %d bytes", n, kept)
+	if n := len(chat.corrector.tools[0]); n != maxTools || size > maxTools*maxID {
+		t.Errorf("keeps %d ids of %d bytes", n, size)
 	}
 }
 
@@ -377,14 +377,14 @@ func FuzzChatStream(f *testing.F) {
 		f.Add([]byte(in), true, 7)
 		f.Add([]byte(in), false, 100)
 	}
-	f.Fuzz(func(t *testing.T, in []byte, includeUsage bool, at int) {
+	f.Fuzz(func(t *testing.T, in []byte, includeUsage bool, offset int) {
 		out, end := relayStream(t, strings.NewReader(string(in)), includeUsage)
 		if len(in) == 0 {
 			return
 		}
-		at = int(uint(at) % uint(len(in)))
-		if out2, end2 := relayStream(t, split(string(in), at), includeUsage); out2 != out || end2 != end {
-			t.Fatalf("cut at %d: %q, %q, want %q, %q", at, out2, end2, out, end)
+		offset = int(uint(offset) % uint(len(in)))
+		if out2, end2 := relayStream(t, split(string(in), offset), includeUsage); out2 != out || end2 != end {
+			t.Fatalf("cut at %d: %q, %q, want %q, %q", offset, out2, end2, out, end)
 		}
 		if strings.Contains(end, "error: none") != strings.HasSuffix(out, "data: [DONE]\n\n") {
 			t.Fatalf("out %q ends with %s", out, end)

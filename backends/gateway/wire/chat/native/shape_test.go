@@ -22,7 +22,7 @@ func body(t *testing.T, s *Shaped) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := io.ReadAll(iotest.OneByteReader(s.Reader()))
+	bytewise, err := io.ReadAll(iotest.OneByteReader(s.Reader()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +31,8 @@ func body(t *testing.T, s *Shaped) string {
 	if err != nil || n != s.Len() {
 		t.Errorf("wrote %d bytes of %d, %v", n, s.Len(), err)
 	}
-	if int64(len(all)) != s.Len() || !bytes.Equal(all, again) || !bytes.Equal(all, written.Bytes()) {
-		t.Errorf("Len is %d; read\n%s, then\n%s, then\n%s", s.Len(), all, again, written.Bytes())
+	if int64(len(all)) != s.Len() || !bytes.Equal(all, bytewise) || !bytes.Equal(all, written.Bytes()) {
+		t.Errorf("Len is %d; read\n%s, then\n%s, then\n%s", s.Len(), all, bytewise, written.Bytes())
 	}
 	return string(all)
 }
@@ -355,11 +355,11 @@ func expected(r *Request, in []member, shape *Shape) []member {
 				}
 			}
 		}
-		if to := shape.Rename[m.name]; to != "" && to != m.name && !isLimit {
-			if given(to) {
+		if newName := shape.Rename[m.name]; newName != "" && newName != m.name && !isLimit {
+			if given(newName) {
 				continue
 			}
-			m.name = to
+			m.name = newName
 		}
 		out = append(out, m)
 	}
@@ -379,7 +379,7 @@ func onlyGoogle(extra any) bool {
 // randomShape returns a shape that the catalog allows: essential members are neither dropped nor renamed, and no two
 // members get the same name.
 func randomShape(rng *rand.Rand, r *Request) *Shape {
-	pick := func(from ...string) string { return from[rng.IntN(len(from))] }
+	pick := func(values ...string) string { return values[rng.IntN(len(values))] }
 	shape := &Shape{
 		Model: pick("m", "up/stream", "q\"\\\n"), MaxTokensField: pick("", "max_tokens", "max_completion_tokens"), ToolChoiceRequired: pick("", "any"),
 		Developer: rng.IntN(2) == 0, StreamUsage: rng.IntN(2) == 0, Rename: map[string]string{},

@@ -9,9 +9,9 @@ import (
 func TestCallTraits(t *testing.T) {
 	t.Parallel()
 	const (
-		user = `{"role":"user","content":"go on"}`
-		both = `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b"}]}`
-		dup  = `{"tool_calls":[{"id":"a"},{"id":"a"}],"role":"assistant"}`
+		user  = `{"role":"user","content":"go on"}`
+		calls = `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"b"}]}`
+		dup   = `{"tool_calls":[{"id":"a"},{"id":"a"}],"role":"assistant"}`
 	)
 	result := func(id string) string { return `{"role":"tool","content":"r","tool_call_id":"` + id + `"}` }
 	many := make([]string, maxOpenCalls+1)
@@ -23,22 +23,22 @@ func TestCallTraits(t *testing.T) {
 		messages []string
 		want     Traits
 	}{
-		{"in order", []string{user, both, result("a"), result("b"), user}, 0},
-		{"as they were ready", []string{user, both, result("b"), result("a"), user}, 0},
-		{"two turns with the same ids", []string{user, both, result("a"), result("b"), both, result("b"), result("a")}, 0},
+		{"in order", []string{user, calls, result("a"), result("b"), user}, 0},
+		{"as they were ready", []string{user, calls, result("b"), result("a"), user}, 0},
+		{"two turns with the same ids", []string{user, calls, result("a"), result("b"), calls, result("b"), result("a")}, 0},
 		{"one id twice", []string{user, dup, result("a"), result("a"), user}, 0},
-		{"not answered yet", []string{user, both}, 0},
-		{"a gap", []string{user, both, result("a"), user}, TraitGaps},
-		{"none answered", []string{user, both, user}, TraitGaps},
-		{"a gap at the end", []string{user, both, result("b")}, TraitGaps},
-		{"a gap before a turn with calls", []string{user, both, result("a"), both, result("a"), result("b")}, TraitGaps},
+		{"not answered yet", []string{user, calls}, 0},
+		{"a gap", []string{user, calls, result("a"), user}, TraitGaps},
+		{"none answered", []string{user, calls, user}, TraitGaps},
+		{"a gap at the end", []string{user, calls, result("b")}, TraitGaps},
+		{"a gap before a turn with calls", []string{user, calls, result("a"), calls, result("a"), result("b")}, TraitGaps},
 		{"an orphan", []string{user, result("x")}, TraitStray},
-		{"another id", []string{user, both, result("a"), result("x")}, TraitStray},
-		{"twice", []string{user, both, result("a"), result("b"), result("b")}, TraitStray},
-		{"without id", []string{user, both, `{"role":"tool","content":"r"}`}, TraitStray},
-		{"late", []string{user, both, user, result("a"), result("b")}, TraitGaps | TraitStray},
-		{"behind a system message", []string{user, both, `{"role":"system","content":"s"}`, result("a")}, TraitGaps | TraitStray},
-		{"another spelling", []string{user, both, result(`\u0061`), result("b")}, TraitStray},
+		{"another id", []string{user, calls, result("a"), result("x")}, TraitStray},
+		{"twice", []string{user, calls, result("a"), result("b"), result("b")}, TraitStray},
+		{"without id", []string{user, calls, `{"role":"tool","content":"r"}`}, TraitStray},
+		{"late", []string{user, calls, user, result("a"), result("b")}, TraitGaps | TraitStray},
+		{"behind a system message", []string{user, calls, `{"role":"system","content":"s"}`, result("a")}, TraitGaps | TraitStray},
+		{"another spelling", []string{user, calls, result(`\u0061`), result("b")}, TraitStray},
 		{"more than are looked at", []string{user, `{"role":"assistant","tool_calls":[` + strings.Join(many, ",") + `]}`}, TraitStray},
 		{"odd types", []string{user, `{"role":"assistant","tool_calls":[1,{"id":2}]}`, user}, TraitGaps},
 		{"calls of the user", []string{`{"role":"user","content":"x","tool_calls":null,"tool_call_id":"a"}`}, 0},
