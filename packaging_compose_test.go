@@ -89,7 +89,7 @@ func TestPackageCompose(t *testing.T) {
 		}
 	}
 
-	// Readers write each variable into .env that has no default, and none that is not asked for.
+	// Readers write into .env each variable that has no default, and none that is not asked for.
 	written := make(map[string]bool)
 	for _, match := range regexp.MustCompile(`echo "([A-Z_]+)=[^\n]*> \.env`).FindAllStringSubmatch(page(t, "docs/how-to/install.md"), -1) {
 		written[match[1]] = true

@@ -226,8 +226,8 @@ func (s *Server) reap(ctx context.Context, observe func(n int)) error {
 const embedLogInterval = 10 * time.Second
 
 // embed returns a job that makes the missing vectors of passages. The job calls hold in each transaction to keep the
-// lease, so that no other process does the same work. A run does nothing if the corpus has not changed, no question has
-// found that the embedding model has changed, and the last check is less than checkModelEvery ago.
+// lease, so that no other process does the same work. A run does nothing unless the corpus has changed, a question
+// has found that the embedding model has changed, or the last check was at least checkModelEvery ago.
 func (s *Server) embed(
 	embedder retrieve.Embedder, hold func(c store.Conn) error,
 ) func(ctx context.Context) (int, error) {
@@ -324,7 +324,8 @@ func (s *Server) Close() {
 // corpusScheme is the URL scheme of documents without a public address.
 const corpusScheme = "corpus:"
 
-// sourceURL returns the public URL of a document with a URL of the corpus. base is Options.BaseURL.
+// sourceURL returns the public URL of a document. url is the URL of the document in the corpus, and base is
+// Options.BaseURL.
 func sourceURL(base, url string) string {
 	if id, private := strings.CutPrefix(url, corpusScheme); private {
 		return base + "/v1/sources/" + (&neturl.URL{Path: id}).EscapedPath()
@@ -332,8 +333,9 @@ func sourceURL(base, url string) string {
 	return url
 }
 
-// source returns a document without a public address, whose URL is corpusScheme and id. The text has at most its first
-// sourceChunks passages. ok is false if there is no such document.
+// source returns a document that has no public address. Its URL in the corpus is corpusScheme followed by id. The
+// text of the result consists of at most the first sourceChunks passages of the document. ok is false if there is no
+// such document.
 func (s *Server) source(ctx context.Context, id string) (source api.Source, ok bool, err error) {
 	d, err := s.Corpus.Document(ctx, corpusScheme+id)
 	if errors.Is(err, corpus.ErrNotFound) {

@@ -39,8 +39,9 @@ type rememberedTrace struct {
 	First      any  `json:"first"` // the trace of the first time the question was answered
 }
 
-// Ask implements api.Asker. It returns the remembered outcome of the same question, if the corpus has not changed, and
-// otherwise asks. It remembers only outcomes that the same question would have again; a fault may not recur.
+// Ask implements api.Asker. If it remembers an outcome of the same question and the corpus has not changed since, it
+// returns that outcome. Otherwise it asks the question. It remembers only outcomes that the same question would have
+// again. It does not remember a fault, for example, because the fault may not recur.
 func (r *remembering) Ask(ctx context.Context, q pipeline.Request, progress func(stage string)) api.Outcome {
 	version, err := r.version(ctx)
 	if err != nil { // the pipeline reports this error

@@ -44,7 +44,7 @@ const evaluationDeadline = 10 * time.Minute
 var sampleDay = time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
 
 // EvaluateSample evaluates the shipped questions on the shipped corpus, which it writes to a temporary folder. model,
-// announce and done are those of EvaluateOn.
+// announce and done have the same meaning as in EvaluateOn.
 func EvaluateSample(
 	ctx context.Context, model models.Model, announce func(questions int), done func(),
 ) (results []eval.Result, err error) {

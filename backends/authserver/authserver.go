@@ -195,8 +195,8 @@ func Offline(db *store.DB, now func() time.Time) *kernel.Server {
 	return &kernel.Server{DB: db, Logger: zap.NewNop, Now: now, Audit: func(context.Context, kernel.Event) {}}
 }
 
-// OfflineUsers returns the users for a process that serves no requests; see Offline. If a user is disabled or deleted
-// there, the user's tokens and device grants end too.
+// OfflineUsers returns the users for a process that serves no requests; see Offline. If that process disables or
+// deletes a user, the user's tokens and device grants end too.
 func OfflineUsers(k *kernel.Server) *users.Users {
 	issued := tokens.New(k, tokens.Options{LongestLife: longestLife})
 	return &users.Users{Server: k, Gone: []func(c store.Conn, user string) error{issued.EndUser, device.EndUser}}
@@ -211,8 +211,9 @@ func OfflineFactors(k *kernel.Server) (*factors.Factors, error) {
 // longestLife is longer than the life of any access token.
 const longestLife = 30 * 24 * time.Hour
 
-// EndSessions ends all sessions of a user who has signed out at another service. The issuer and subject are those of
-// the ID token by which the service knows the user. An issuer other than this server is ignored.
+// EndSessions ends all sessions of a user who has signed out at another service. That service knows the user by an ID
+// token; issuer and subject are the issuer and the subject of that token. If the issuer is not this server,
+// EndSessions does nothing.
 func (s *Server) EndSessions(ctx context.Context, issuer, subject string) error {
 	if issuer != s.kernel.Issuer {
 		return nil
@@ -226,8 +227,8 @@ func (s *Server) Public() http.Handler { return s.public }
 // Admin returns the handler of the administration API.
 func (s *Server) Admin() http.Handler { return s.admin }
 
-// Owns reports whether a handler has a route for the path of a request: the Admin handler if admin is set, and
-// otherwise the Public handler.
+// Owns reports whether the server has a route for the path of a request. If admin is set, Owns asks the Admin
+// handler, and otherwise the Public handler.
 func (s *Server) Owns(admin bool, r *http.Request) bool {
 	if admin {
 		return s.admin.owns(r)

@@ -66,8 +66,8 @@ func (s *Server) seed(ctx context.Context) (int, error) {
 	return 0, nil
 }
 
-// seedBrokers stores the broker providers of the configuration. In list, which holds the resources of the
-// configuration, it sets the provider id of each broker resource.
+// seedBrokers stores the broker providers of the configuration. It also sets the provider id of each broker resource
+// in list, which holds the resources of the configuration.
 func (s *Server) seedBrokers(ctx context.Context, list []resources.Resource) error {
 	providers := make([]brokers.Provider, len(s.config.BrokerProviders))
 	for i, p := range s.config.BrokerProviders {
@@ -146,7 +146,8 @@ func (s *Server) sweep(ctx context.Context) (total int, err error) {
 	return total, err
 }
 
-// sweepUsedValues removes expired marks of values that may be used only once, if the database has them.
+// sweepUsedValues removes expired marks of values that may be used only once. It does nothing if the marks are not in
+// the database.
 func (s *Server) sweepUsedValues(ctx context.Context) (int, error) {
 	if s.once == nil {
 		return 0, nil

@@ -10,8 +10,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 )
 
-// CheckToken returns the claims of a valid access token: issued by this server, neither expired nor revoked, of an
-// active client and an active user. For any other token, ok is false. An error means that the database does not answer.
+// CheckToken returns the claims of a valid access token. A token is valid if this server issued it, it is neither
+// expired nor revoked, and its client and its user are active. For an invalid token, ok is false. An error means that
+// the database does not answer.
 //
 // The claims are those of the token, including custom claims that claim rules added. If the token has the scopes
 // profile and email, the user's current name and mail address are added, as at the userinfo endpoint.

@@ -102,7 +102,8 @@ func (s *Server) wire() error {
 	return nil
 }
 
-// basicGrants returns the enabled grant types of package protocol itself, which adds the grants of other packages.
+// basicGrants returns the enabled grant types that package protocol itself serves. Package protocol adds the grant
+// types of other packages.
 func (s *Server) basicGrants() []string {
 	grants := []string{clients.GrantCode, clients.GrantRefresh}
 	if s.config.ClientCredentials.Enabled {

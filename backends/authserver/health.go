@@ -71,8 +71,8 @@ func (s *Server) checkHealth(r *http.Request) (status int, found state) {
 	return status, found
 }
 
-// ready answers whether requests may be sent to this node. It ignores a failed key management server: no tokens can be
-// issued, but tokens are still verified, and other nodes would not do better.
+// ready answers whether requests may be sent to this node. It ignores a failure of the key management server. During
+// such a failure no tokens can be issued, but this node still verifies tokens, and other nodes would not do better.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	status, found := s.checkHealth(r)
 	return writeHealth(w, status, found)

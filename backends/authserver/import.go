@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/moving"
 )
 
-// Import reads clients and users from a file and stores them; see moving.Target.Apply. The reader read depends on the
-// format of the file.
+// Import reads clients and users from a file and stores them; see moving.Target.Apply. The parameter read is the
+// reader for the format of the file.
 func (s *Server) Import(ctx context.Context, read moving.Reader, file io.Reader, o moving.Options) error {
 	return s.moving().Apply(ctx, read, file, o)
 }

@@ -110,7 +110,8 @@ func TestKeyTakenTooEarly(t *testing.T) {
 		s, logs = start(sealed)
 		quiet(s, logs)
 
-		// The rows are not checked at each start, but again after data has been encrypted anew.
+		// The rows are checked at each start and after data has been encrypted anew, but not for each request of the
+		// notices.
 		if w := admin(first, http.MethodPost, "/admin/broker-providers", `{"slug":"late","protocol":"oauth","config_data":{"client_secret":"s"}}`); w.Code != http.StatusCreated {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}

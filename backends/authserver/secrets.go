@@ -67,13 +67,13 @@ func (s *Server) encryptor() (encryption.Encryptor, error) {
 	return encryption.Chain(master, remote), nil
 }
 
-// masterOf returns an encryptor with a current and possibly a former master key (old, may be empty), both in hex. It
-// returns nil if current is empty.
-func masterOf(current, old string) (encryption.Encryptor, error) {
-	if current == "" {
+// masterOf returns an encryptor with the master key currentKey and, unless formerKey is empty, also that former
+// master key. Both are in hex. It returns nil if currentKey is empty.
+func masterOf(currentKey, formerKey string) (encryption.Encryptor, error) {
+	if currentKey == "" {
 		return nil, nil
 	}
-	return encryption.NewMaster(current, old)
+	return encryption.NewMaster(currentKey, formerKey)
 }
 
 // kmsEncryptor returns the encryptor that uses a key management server, or nil if none is configured.

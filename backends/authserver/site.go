@@ -82,8 +82,8 @@ func (s *site) owns(r *http.Request) bool {
 	return ok
 }
 
-// below returns a copy of the request without the prefix mount in its path. A request without that prefix is returned
-// unchanged.
+// below returns a copy of the request whose path lacks the prefix s.mount. If the path of the request does not begin
+// with that prefix, below returns the request unchanged.
 func (s *site) below(r *http.Request) *http.Request {
 	path, ok := strings.CutPrefix(r.URL.Path, s.mount)
 	if s.mount == "" || !ok || path != "" && path[0] != '/' {

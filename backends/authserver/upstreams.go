@@ -58,15 +58,16 @@ func (s *Server) furtherUpstream(u *config.Upstream) (*upstreams.Upstream, error
 	}, nil
 }
 
-// allUpstreams returns all identity providers: the provider of the section oidc, given as first, and the providers of
-// the list upstreams. A nil first is omitted.
-func (s *Server) allUpstreams(first *web.Upstream) []*upstreams.Upstream {
+// allUpstreams returns all identity providers. The first is oidcProvider, which is the provider of the section oidc;
+// the providers of the list upstreams follow. If oidcProvider is nil, it is omitted.
+func (s *Server) allUpstreams(oidcProvider *web.Upstream) []*upstreams.Upstream {
 	list := s.components.upstreams.List
-	if first == nil {
+	if oidcProvider == nil {
 		return list
 	}
 	c := &s.config.OIDC
 	return append([]*upstreams.Upstream{{
-		Name: first.Name, ClientID: c.ClientID, Redirect: c.RedirectURI, Provider: first.Provider, Registers: true,
+		Name: oidcProvider.Name, ClientID: c.ClientID, Redirect: c.RedirectURI, Provider: oidcProvider.Provider,
+		Registers: true,
 	}}, list...)
 }

@@ -199,7 +199,7 @@ func TestAssertionAttacks(t *testing.T) {
 	e.admin("POST", "/idps", map[string]any{"name": "Other", "issuer": other.URL}, 201)
 	offIdP := jwkstest.New(t, jwkstest.JWK("k", e.key))
 	e.admin("POST", "/idps", map[string]any{"name": "Off", "issuer": offIdP.URL, "enabled": false}, 201)
-	now := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
+	timestamp := func(d time.Duration) int64 { return time.Now().Add(d).Unix() }
 	head := func(pairs ...any) map[string]any {
 		h := map[string]any{"kid": "k", "typ": "oauth-id-jag+jwt"}
 		for pair := range slices.Chunk(pairs, 2) {
@@ -263,13 +263,13 @@ func TestAssertionAttacks(t *testing.T) {
 		"no jti":                   {e.sign(map[string]any{"jti": nil}), "invalid_grant", nil},
 		"jti of a number":          {e.sign(map[string]any{"jti": 7}), "invalid_grant", nil},
 		"long jti":                 {e.sign(map[string]any{"jti": strings.Repeat("j", 257)}), "invalid_grant", nil},
-		"expired":                  {e.sign(map[string]any{"exp": now(-time.Second)}), "invalid_grant", nil},
+		"expired":                  {e.sign(map[string]any{"exp": timestamp(-time.Second)}), "invalid_grant", nil},
 		"no expiry":                {e.sign(map[string]any{"exp": nil}), "invalid_grant", nil},
 		"no iat":                   {e.sign(map[string]any{"iat": nil}), "invalid_grant", nil},
-		"old":                      {e.sign(map[string]any{"iat": now(-5*time.Minute - 2*time.Second)}), "invalid_grant", nil},
-		"not so old":               {e.sign(map[string]any{"iat": now(-4 * time.Minute)}), "", nil},
-		"issued later":             {e.sign(map[string]any{"iat": now(time.Minute)}), "invalid_grant", nil},
-		"not yet":                  {e.sign(map[string]any{"nbf": now(time.Minute)}), "invalid_grant", nil},
+		"old":                      {e.sign(map[string]any{"iat": timestamp(-5*time.Minute - 2*time.Second)}), "invalid_grant", nil},
+		"not so old":               {e.sign(map[string]any{"iat": timestamp(-4 * time.Minute)}), "", nil},
+		"issued later":             {e.sign(map[string]any{"iat": timestamp(time.Minute)}), "invalid_grant", nil},
+		"not yet":                  {e.sign(map[string]any{"nbf": timestamp(time.Minute)}), "invalid_grant", nil},
 		"bound to a key":           {e.sign(map[string]any{"cnf": map[string]any{"jkt": strings.Repeat("A", 43)}}), "invalid_dpop_proof", nil},
 		"bound to something":       {e.sign(map[string]any{"cnf": map[string]any{"x5t#S256": "x"}}), "invalid_grant", nil},
 		"bound to nothing":         {e.sign(map[string]any{"cnf": 1}), "invalid_grant", nil},

@@ -74,7 +74,7 @@ func TestProfileCountsVisiblePosts(t *testing.T) {
 			return counts
 		}
 		before := counted()
-		// changes checks that the number grows by more for the given readers, and does not change for all others.
+		// changes checks that the number grows by more for the given readers, and does not change for any other.
 		changes := func(name string, more int64, readers ...string) {
 			t.Helper()
 			after := counted()

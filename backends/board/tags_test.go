@@ -136,16 +136,16 @@ func TestTagPage(t *testing.T) {
 			}
 		}
 		want("bob", 10) // as if there were no such tag
-		first, two, three := start("bob", "public", "First one"), start("bob", "public", "Second one"), start("bob", "public", "Third one")
-		want("bob", 2, []int64{three, two}, []int64{first})
-		want("mod", 10, []int64{three, two, first, hidden})
+		first, second, third := start("bob", "public", "First one"), start("bob", "public", "Second one"), start("bob", "public", "Third one")
+		want("bob", 2, []int64{third, second}, []int64{first})
+		want("mod", 10, []int64{third, second, first, hidden})
 		s.do("mod", "POST", path("/threads/%d/posts", first), `{"message":"A reply"}`).want(201)
-		want("bob", 10, []int64{first, three, two})
+		want("bob", 10, []int64{first, third, second})
 		reply := s.number("SELECT last_post_id FROM board_threads WHERE id = ?", first)
 		s.do("mod", "DELETE", path("/threads/%d/posts/%d", first, reply), "").want(200)
-		want("bob", 10, []int64{three, two, first})
-		s.do("mod", "DELETE", path("/threads/%d/posts/%d", three, s.number("SELECT first_post_id FROM board_threads WHERE id = ?", three)), "").want(200)
-		want("bob", 10, []int64{two, first})
+		want("bob", 10, []int64{third, second, first})
+		s.do("mod", "DELETE", path("/threads/%d/posts/%d", third, s.number("SELECT first_post_id FROM board_threads WHERE id = ?", third)), "").want(200)
+		want("bob", 10, []int64{second, first})
 		if n := s.number("SELECT count(*) FROM board_thread_tags g JOIN board_threads t ON t.id = g.thread_id WHERE g.last_post_at <> t.last_post_at"); n != 0 {
 			t.Errorf("%d places are wrong", n)
 		}
@@ -154,17 +154,17 @@ func TestTagPage(t *testing.T) {
 		}
 
 		// A thread without tags gets those of the thread that is merged into it, or from which it is split.
-		for thread, names := range map[int64][]string{first: nil, two: {"dogs", "pets"}} {
+		for thread, names := range map[int64][]string{first: nil, second: {"dogs", "pets"}} {
 			if err := s.service.Tags.Set(t.Context(), s.actor("bob"), thread, names); err != nil {
 				t.Fatal(err)
 			}
 		}
-		s.do("bob", "POST", path("/threads/%d/posts", two), `{"message":"To be split off"}`).want(201)
-		if _, err := s.service.Moderation.Merge(t.Context(), s.actor("mod"), first, two, ""); err != nil {
+		s.do("bob", "POST", path("/threads/%d/posts", second), `{"message":"To be split off"}`).want(201)
+		if _, err := s.service.Moderation.Merge(t.Context(), s.actor("mod"), first, second, ""); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.tagged(first); !slices.Equal(got, []string{"dogs", "pets"}) || s.tagged(two) != nil {
-			t.Errorf("merged: %q, %q", got, s.tagged(two))
+		if got := s.tagged(first); !slices.Equal(got, []string{"dogs", "pets"}) || s.tagged(second) != nil {
+			t.Errorf("merged: %q, %q", got, s.tagged(second))
 		}
 		newThread, err := s.service.Moderation.Split(t.Context(), s.actor("mod"), first, moderation.Split{
 			Posts: []int64{s.postOf("To be split off")}, Title: "Split off", Forum: s.forum("public"),

@@ -122,13 +122,13 @@ func Schemas() []store.Schema {
 }
 
 // RegisterClass registers a handler class that is written in Go, for all sites. Packages call it from init. Routes
-// refer to such a class by its name, as to a class in JavaScript; if a site has a class of the same name, that takes
-// precedence. RegisterClass panics if the name is already registered.
+// refer to such a class by its name, in the same way as to a class in JavaScript. If a site has a class of the same
+// name, the site's class takes precedence. RegisterClass panics if the name is already registered.
 func RegisterClass(class handler.Class) { handler.Register(class) }
 
 // New returns the CMS of a site. If the site is installed, New reads the settings and routes, and returns an error if
-// they are not valid. It uses no database, and no files of a site that is not installed yet; see Start. The caller must
-// call Close.
+// they are not valid. If the site is not installed yet, New uses none of its files; see Start. New uses no database.
+// The caller must call Close.
 func New(o Options) (*Server, error) {
 	s, err := Offline(o)
 	if err != nil || !installed(o.Site) {
@@ -365,8 +365,8 @@ func (s *Server) jobs() []jobs.Job {
 // maxShadowed limits how many pages warnShadowed names in the log.
 const maxShadowed = 20
 
-// warnShadowed returns a job that logs the pages that cannot be reached because their paths belong to the API. It logs
-// them once for each endpoint that the settings name.
+// warnShadowed returns a job that logs the pages that cannot be reached because their paths belong to the API. The
+// job logs these pages once, and again when the settings name another endpoint.
 func (s *Server) warnShadowed() func(ctx context.Context) (int, error) {
 	checked := "" // the endpoint for which the pages have been checked
 	return func(ctx context.Context) (int, error) {

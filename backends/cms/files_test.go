@@ -130,7 +130,7 @@ func TestContentFiles(t *testing.T) {
 		s.expect("GET", filePath+"?width=9999", "", 400, "*")
 		s.expect("GET", "/api/content/files/999999", "", 404, "*")
 
-		// A user who may not see the page gets no file of it.
+		// A guest, who may not see an unpublished page, gets no file of it.
 		page := fmt.Sprintf("/api/content/pages/%d", id)
 		s.expect("POST", page+"/unpublish", "", 200, "*", bearer...)
 		s.expect("GET", filePath, "", 404, "*")

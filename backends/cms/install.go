@@ -70,7 +70,7 @@ func create(name string, text []byte) error {
 	return err
 }
 
-// exists reports whether there is a file or folder with this name, as far as it is accessible.
+// exists reports whether there is an accessible file or folder with this name.
 func exists(name string) bool {
 	_, err := os.Stat(name)
 	return err == nil

@@ -116,9 +116,9 @@ func (s *Server) read() (routes.Value, *script.Program, error) {
 	return file.Routes, program, err
 }
 
-// resolve returns a function that finds the method for an entry of the routes file. It uses a class of the site, which
-// the parameter class finds, or else a registered Go class.
-func (s *Server) resolve(class func(name string) (handler.Class, bool)) routes.Resolve {
+// resolve returns a function that finds the method for an entry of the routes file. This function uses the class that
+// findClass finds among the site's classes, or else a registered Go class.
+func (s *Server) resolve(findClass func(name string) (handler.Class, bool)) routes.Resolve {
 	classes := make(map[string]handler.Class) // the classes found so far
 	contentMethods := api.Content{Pages: s.content, Files: s.files, Webhooks: s.Webhooks()}.Methods()
 	return func(e routes.Entry) (handler.Func, error) {
@@ -130,7 +130,7 @@ func (s *Server) resolve(class func(name string) (handler.Class, bool)) routes.R
 		}
 		foundClass, ok := classes[e.Class]
 		if !ok {
-			if foundClass, ok = class(e.Class); !ok {
+			if foundClass, ok = findClass(e.Class); !ok {
 				foundClass, ok = handler.Registered(e.Class)
 			}
 			if !ok && e.Class == helperClass {
@@ -189,7 +189,7 @@ func defaults(current *settings.Settings) []routes.Entry {
 	return append(list, api.ContentRoutes(current.ContentMode())...)
 }
 
-// logFailure logs the error because of which the changed files are not in use.
+// logFailure logs the error that keeps the changed files from being used.
 func (s *Server) logFailure(err error) {
 	fields := []zap.Field{zap.Error(err)}
 	if located, ok := errors.AsType[*routes.Error](err); ok {

@@ -52,8 +52,8 @@ func sitemapPart(path string) (part int, ok bool) {
 	return part, dash && err == nil && part > 0 && "-"+strconv.Itoa(part)+".xml" == name
 }
 
-// sitemap answers with a part of the sitemap, which sitemapPart has returned. For part 0 it writes the entire sitemap,
-// or an index if the sitemap has several parts. base is the address of the site.
+// sitemap answers with one part of the sitemap. part is the result of sitemapPart. For part 0, sitemap writes the
+// entire sitemap, or an index if the sitemap has several parts. base is the address of the site.
 func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, base string, part int) {
 	select {
 	case s.sitemaps <- struct{}{}:

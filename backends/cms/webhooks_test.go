@@ -63,7 +63,7 @@ func TestWebhooks(t *testing.T) {
 		}
 		s.expect("PATCH", fmt.Sprintf("/api/content/pages/%d", id), `{"title":"Other"}`, 200, "*", bearer...)
 
-		// A sender connects to no address that is not public, unless the configuration allows it.
+		// A sender connects only to public addresses, unless the configuration allows others.
 		public := webhook.NewSender(nil, zap.NewNop())
 		defer public.Close()
 		if n, err := s.server.Webhooks().Hooks.Deliver(s.Context(), public); n != 0 || err != nil || len(got) != 0 {

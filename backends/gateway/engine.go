@@ -37,9 +37,9 @@ func (g *Gateway) Engine(s Surroundings, options cascade.Options) *cascade.Engin
 // probeMemory is the size limit for the bodies of a probe, in bytes.
 const probeMemory = 32 << 20
 
-// Probe sends one small request with the provider key of an owner, whose limits are not checked. It needs no Gateway,
-// so a command can call it while a server is running; the server does not learn the outcome. provider is the code of
-// the key's provider.
+// Probe sends one small request with a provider key of an owner. It does not check limits. It needs no Gateway, so a
+// command can call it while a server is running; the server does not learn the outcome. provider is the code of the
+// key's provider.
 func Probe(
 	ctx context.Context, service *keychain.Service, cat *catalog.Catalog, owner keychain.Owner, keyID string,
 	logger *zap.Logger,

@@ -34,8 +34,8 @@ type Prices struct {
 	current *storedPrices // the prices in the catalog; nil until they have been read
 }
 
-// NewPrices returns a Prices for a catalog. Until it has read the database, the catalog has the prices that the gateway
-// last read for any configuration.
+// NewPrices returns a Prices for a catalog. Until the Prices has read the database, the catalog has the prices that
+// the gateway last read for any configuration.
 func (g *Gateway) NewPrices(source *catalog.Source, logger *zap.Logger) *Prices {
 	p := &Prices{gateway: g, db: g.Keychain.DB(), source: source, logger: logger, current: g.prices.Load()}
 	if p.current != nil {

@@ -54,9 +54,8 @@ type sessions struct {
 // personOf returns the identifier of a person: the issuer and the subject of OpenID Connect, with a line end between.
 func personOf(issuer, subject string) string { return issuer + "\n" + subject }
 
-// begin starts a session for a person, ends the session of the former cookie, and returns the cookie of the new
-// session.
-func (s sessions) begin(ctx context.Context, p *oidclogin.Person, former string) (cookie string, err error) {
+// begin starts a session for a person, ends the session of formerCookie, and returns the cookie of the new session.
+func (s sessions) begin(ctx context.Context, p *oidclogin.Person, formerCookie string) (cookie string, err error) {
 	name := p.Email
 	if len(p.Names) > 0 {
 		name = p.Names[0]
@@ -69,7 +68,7 @@ func (s sessions) begin(ctx context.Context, p *oidclogin.Person, former string)
 		administrator = 1
 	}
 	err = s.db.Write(ctx, func(c store.Conn) error {
-		if err := sessionStore.End(c, former); err != nil {
+		if err := sessionStore.End(c, formerCookie); err != nil {
 			return err
 		}
 		now := s.now()

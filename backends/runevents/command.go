@@ -155,8 +155,9 @@ func checksumMatches(checksum string, c Command) bool {
 	return false
 }
 
-// fromBody parses a command in the older form: a JSON object in the body, which contains the name, the version and the
-// payload. The scanner keeps its first error, which end returns.
+// fromBody parses a command in the older form: a JSON object in the body, which contains the name, the version and
+// the payload. The scanner stores its first error and returns it from its method end, so fromBody checks for an error
+// only after the object has been scanned.
 func fromBody(body []byte) (c submission, err error) {
 	if !utf8.Valid(body) {
 		return c, errors.New("the command is not UTF-8")

@@ -13,8 +13,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// Vary returns a copy of a report that looks as if another node had sent it. It replaces the certname wherever that
-// occurs, shifts all times by shift, and sets a new transaction ID. The same input yields the same output.
+// Vary returns a copy of a report that looks as if another node had sent it. It replaces every occurrence of the
+// report's certname by the given one, adds shift to all times, and sets a new transaction ID. The same input yields
+// the same output.
 func Vary(payload []byte, certname string, shift time.Duration) ([]byte, error) {
 	if !gjson.ValidBytes(payload) {
 		return nil, errors.New("the report is not JSON")
@@ -37,7 +38,8 @@ func Vary(payload []byte, certname string, shift time.Duration) ([]byte, error) 
 	return out, nil
 }
 
-// shiftTimes shifts every string in the payload that is a time in the format of agents by ms milliseconds.
+// shiftTimes adds ms milliseconds to all times in the payload. A time is any string in the format that agents use for
+// times.
 func shiftTimes(payload []byte, ms int64) []byte {
 	const longest = len("2026-03-02T10:27:54.123456789+00:00")
 	out := make([]byte, 0, len(payload))

@@ -85,9 +85,9 @@ func (s *Service) put(ctx context.Context, reports []*report) error {
 }
 
 // inboxID returns a new ID for a report that was received at the given time in Unix milliseconds. Later reports have
-// greater IDs. Random bits make it unlikely that an ID is assigned again after its first report has been filed, even if
-// a clock is set back. Otherwise a process that still has the first report in memory would file that report instead of
-// the new one.
+// greater IDs. Random bits make it unlikely that an ID is assigned again after its first report has been filed, even
+// if a clock is set back. If an ID were assigned again, a process that still has the first report in memory would
+// file that report instead of the new one.
 func inboxID(received int64) int64 {
 	return received<<inboxRandomBits | rand.Int64N(1<<inboxRandomBits) //nolint:gosec // G404: not a secret
 }
@@ -130,12 +130,12 @@ func (in *inbox) lastComplete() int64 {
 	return in.reports[n-1].inboxRow
 }
 
-// take removes reports up to the ID last from memory and returns them, at most one batch.
-func (in *inbox) take(last int64) []*report {
+// take removes the reports with IDs up to lastID from memory and returns them, at most one batch.
+func (in *inbox) take(lastID int64) []*report {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	n, events := 0, 0
-	for n < min(len(in.reports), inboxReports) && in.reports[n].inboxRow <= last && events < batchEvents {
+	for n < min(len(in.reports), inboxReports) && in.reports[n].inboxRow <= lastID && events < batchEvents {
 		in.bytes -= in.reports[n].size
 		events += len(in.reports[n].events)
 		n++
@@ -213,9 +213,10 @@ func (s *Service) Settle(ctx context.Context) error {
 	return s.file(ctx, last)
 }
 
-// file files the reports up to the ID last in batches: first those in memory, then those in the table only. Concurrent
-// calls wait for each other. A batch that fails is left in the table; failure then contains its error.
-func (s *Service) file(ctx context.Context, last int64) (failure error) {
+// file files the reports with IDs up to lastID in batches: first those in memory, then those that are only in the
+// table. Concurrent calls wait for each other. A batch that fails is left in the table; failure then contains its
+// error.
+func (s *Service) file(ctx context.Context, lastID int64) (failure error) {
 	if err := s.inbox.filing.Acquire(ctx, 1); err != nil {
 		return err
 	}
@@ -231,10 +232,10 @@ func (s *Service) file(ctx context.Context, last int64) (failure error) {
 	}()
 	lastRead := int64(0) // ID of the last report that was read from the table, below which failed reports are left
 	for {
-		reports := s.inbox.take(last)
+		reports := s.inbox.take(lastID)
 		if len(reports) == 0 {
 			var err error
-			reports, lastRead, err = s.readInbox(ctx, lastRead, last)
+			reports, lastRead, err = s.readInbox(ctx, lastRead, lastID)
 			if err != nil || lastRead == 0 { // an error, or no more reports
 				return errors.Join(failure, err)
 			}

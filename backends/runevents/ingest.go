@@ -46,10 +46,10 @@ func (s *Service) enqueue(r *report) (*job, error) {
 	}
 }
 
-// await returns nil when the report of a job has been stored durably, or the error for which storing it has failed. If
-// the writer is free, the caller itself writes the reports in the queue: waking another goroutine would take a
-// considerable part of the time for storing a single report. It does so repeatedly if the report is not in the first
-// batch.
+// await returns nil when the report of a job has been stored durably, or the error with which storing it failed. If
+// the writer is free, await itself writes the reports in the queue, since waking another goroutine would take a
+// considerable part of the time for storing a single report. If the report is not in the first batch, await writes
+// further batches.
 func (s *Service) await(j *job) error {
 	defer s.background.Done()
 	for {

@@ -12,7 +12,7 @@ import (
 // maxMoved is the time span of the data, in days, above which partitions do not become longer.
 const maxMoved = 36_500
 
-// movedTo returns the partition for a row of a table with the time key. All partitions have the same length, which
+// movedTo returns the partition of a table for a row whose time is key. All partitions have the same length, which
 // depends on the time span of all rows, from oldest to newest. The times are in Unix milliseconds. Partitions created
 // later by the service may have another length.
 func movedTo(table string, key, oldest, newest int64) store.Partition {

@@ -120,19 +120,19 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 	return body, zipped, func() { s.limits.work.Release(work); free() }, nil
 }
 
-// unzip decompresses zipped completely, which verifies the checksum. It uses the buffer text, and a larger one if
-// necessary. share accounts for the memory. unzip returns the buffer with the result, of at most limit bytes, even if
-// there is an error.
-func unzip(ctx context.Context, share *memory.Share, text, zipped []byte, limit int64) ([]byte, error) {
+// unzip decompresses zipped completely, which verifies the checksum. It writes the result into buffer or, if
+// necessary, into a larger buffer. share accounts for the memory. unzip returns the buffer with the result, of at
+// most limit bytes, even if there is an error.
+func unzip(ctx context.Context, share *memory.Share, buffer, zipped []byte, limit int64) ([]byte, error) {
 	reader := gzipReaders.Get().(*gzip.Reader)
 	defer gzipReaders.Put(reader)
 	if reader.Reset(bytes.NewReader(zipped)) != nil {
-		return text, errNotGzip
+		return buffer, errNotGzip
 	}
-	if err := share.Grow(ctx, int64(cap(text))); err != nil {
-		return text, err
+	if err := share.Grow(ctx, int64(cap(buffer))); err != nil {
+		return buffer, err
 	}
-	return share.ReadAll(ctx, reader, text, -1, limit)
+	return share.ReadAll(ctx, reader, buffer, -1, limit)
 }
 
 // readError converts the error of reading a body to the error for the client. size is the size limit of the body in
@@ -154,8 +154,8 @@ func (s *Service) readError(err error, size int64) error {
 	return errors.New("it ends too early or is damaged")
 }
 
-// lengthError returns the error for a body that is longer than size: the length that the client has announced, or the
-// general limit.
+// lengthError returns the error for a body that is longer than size. size is the length that the client has
+// announced, or the general limit.
 func (s *Service) lengthError(size int64) error {
 	if size < s.o.MaxBody {
 		return errors.New("it is longer than X-Uncompressed-Length says")

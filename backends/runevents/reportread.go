@@ -308,8 +308,8 @@ func (r *reader) resource() {
 	r.addResource(res, firstEvent)
 }
 
-// addResource adds a resource to the report. Its events have been added to the report already, from index first on.
-// addResource drops duplicate events, and it drops the resource if no events are left.
+// addResource adds a resource to the report. The events of the resource have been added to the report already,
+// beginning at the index first. addResource drops duplicate events, and it drops the resource if no events are left.
 func (r *reader) addResource(res resource, first int) {
 	events := r.report.events
 	end := first // of the events that are not duplicates
@@ -449,7 +449,7 @@ func (r *reader) changeOfSkipped() int {
 	return r.skippedChange
 }
 
-// resourceEvents reads the events of version 5, each of which contains its resource.
+// resourceEvents reads the events of a report of version 5, in which each event contains its resource.
 func (r *reader) resourceEvents() {
 	for r.list(); r.element(); {
 		r.resourceEvent()

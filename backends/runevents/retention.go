@@ -120,7 +120,7 @@ func (s *Service) Purge(ctx context.Context) (p Purged, err error) {
 	return p, errors.Join(errs...)
 }
 
-// purgeShared deletes the rows of table, run_resources or run_changes, that no event has used since the day cutoff.
+// purgeShared deletes the rows of a table, run_resources or run_changes, that no event has used since the day cutoff.
 func (s *Service) purgeShared(ctx context.Context, total *int64, table string, cutoff int64) error {
 	return s.delete(ctx, total, `DELETE FROM `+table+` WHERE id IN (SELECT id FROM `+table+` WHERE used_day < ? LIMIT ?)`,
 		cutoff)
@@ -172,8 +172,9 @@ func (s *Service) purgeOldReports(ctx context.Context, cutoff int64, p *Purged) 
 		WHERE latest_timestamp < ? AND latest_report IS NOT NULL AND NOT EXISTS (SELECT 1 FROM run_reports WHERE run_reports.id = run_nodes.latest_report) LIMIT ?)`, cutoff)
 }
 
-// deleteReports deletes the reports whose IDs the query selection returns, in batches. It deletes their events first,
-// so that every event has a report at any time. args are the parameters of the query, without the last one, the limit.
+// deleteReports deletes, in batches, the reports whose IDs the SQL query in selection returns. It deletes their
+// events first, so that every event has a report at any time. args are the parameters of the query except the last
+// one, which is the limit.
 func (s *Service) deleteReports(ctx context.Context, p *Purged, selection string, args ...any) error {
 	args = append(args, purgeReports)
 	eventArgs := append(slices.Clone(args), purgeRows)

@@ -38,9 +38,10 @@ var (
 	}
 )
 
-// rowsPerStatement returns the number of rows, out of n > 0, that the next statement writes. On SQLite it is a power of
-// two, because a connection keeps few prepared statements, and preparing a statement takes longer than executing it. On
-// PostgreSQL, round trips take longer, so each statement writes as many rows as possible.
+// rowsPerStatement returns how many of n remaining rows the next statement writes. n must be positive. On SQLite the
+// number is a power of two, because a connection keeps few prepared statements, and preparing a statement takes
+// longer than executing it. On PostgreSQL, round trips take longer, so each statement writes as many rows as
+// possible.
 func rowsPerStatement(d store.Dialect, n int) int {
 	if d == store.SQLite {
 		return powerOfTwoRows(n)
@@ -48,8 +49,9 @@ func rowsPerStatement(d store.Dialect, n int) int {
 	return min(n, statementRows)
 }
 
-// powerOfTwoRows returns the greatest power of two that is at most n > 0 and at most statementRows. It is used for
-// statements that are sent together, on both engines, because both keep only few prepared statements.
+// powerOfTwoRows returns the greatest power of two that exceeds neither n nor statementRows. n must be positive. The
+// number is used for statements that are sent together, on both engines, because both keep only few prepared
+// statements.
 func powerOfTwoRows(n int) int { return 1 << (bits.Len(uint(min(n, statementRows))) - 1) }
 
 // returning executes statements that write rows, and calls scan for each row that they return. statements[n] writes n
@@ -100,7 +102,8 @@ type pendingRows[T any] struct {
 	rows    map[digest]pendingRow[T]
 }
 
-// add adds a row that an event of the given day uses, unless the overlay contains the row with that day or a later one.
+// add adds a row that an event of the given day uses. It does nothing if the overlay contains the row with that day
+// or a later one.
 func (w *pendingRows[T]) add(d digest, day int64, row *T) {
 	if known, ok := w.overlay.get(d); ok && known.day >= day {
 		return
@@ -157,7 +160,8 @@ func (b *batch) internChanges(reports []storedReport) error {
 }
 
 // upsert writes rows that do not exist yet, updates the column used_day of the others, and adds all of them to found.
-// statements[n] writes n rows. columns appends the values of a row, except its digest and day, to its first parameter.
+// statements[n] writes n rows. columns appends the values of a row, except the digest and the day of the row, to its
+// first argument.
 func upsert[T any](
 	b *batch, found overlay[digest], statements []string, rows []pendingRow[T], columns func([]any, *T) []any,
 ) error {

@@ -165,7 +165,8 @@ func (s *scanner) quoted(out []byte) []byte {
 	return append(append(append(out, '"'), raw...), '"')
 }
 
-// unescaped returns the text of a string, whose content is raw. escaped reports whether raw contains escape sequences.
+// unescaped returns the text of a JSON string. raw is the content of the string, and escaped reports whether raw
+// contains escape sequences.
 func unescaped(raw []byte, escaped bool) []byte {
 	if !escaped {
 		return raw

@@ -48,8 +48,9 @@ type answer struct {
 	reasoningTokens, completionTokens int
 }
 
-// newAnswer returns the answer to a request with a script, a model name without its script, and the last user message
-// without its script. static reports whether the answer is the same for every request with this script and model.
+// newAnswer returns the answer to the request of c. s is the script of the request, model is the name of its model,
+// and userText is the last user message; both texts are without the script. static reports whether the answer is the
+// same for every request with this script and model.
 func newAnswer(s *script, model, userText string, c *call) (a *answer, static bool, err error) {
 	a = &answer{tools: s.tools, reasoning: s.reasoning, finish: s.finish, hasContent: true}
 	switch {
@@ -83,7 +84,8 @@ func newAnswer(s *script, model, userText string, c *call) (a *answer, static bo
 	return a, static, nil
 }
 
-// defaultText returns the answer without a script: it repeats the user's text and explains what this server is.
+// defaultText returns the answer to a request without a script: it repeats the user's text and explains what this
+// server is.
 func defaultText(userText string) string {
 	userText = strings.TrimSpace(userText)
 	if userText == "" {

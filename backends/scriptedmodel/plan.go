@@ -101,13 +101,13 @@ type failureCounts struct {
 	order  []string // keys by age, to drop the oldest
 }
 
-// take reports whether a request with a fail_key must fail, because fewer than times requests with the key have failed
-// so far. If so, it counts the request.
-func (f *failureCounts) take(key string, times int) bool {
+// take reports whether a request with a fail_key must fail, because fewer than limit requests with the key have
+// failed so far. If so, it counts the request.
+func (f *failureCounts) take(key string, limit int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	n, known := f.counts[key]
-	if n >= times {
+	if n >= limit {
 		return false
 	}
 	if !known {

@@ -128,8 +128,8 @@ func newScript() *script {
 	}
 }
 
-// parseScript parses the query after the model name and the query in a line of a message, either of which may be empty.
-// Keys of modelQuery take precedence.
+// parseScript parses a script. modelQuery is the query after the model name, and lineQuery is the query in a line of
+// a message; either may be empty. Keys of modelQuery take precedence.
 func parseScript(modelQuery, lineQuery string) (*script, *apierror.Error) {
 	values, err := url.ParseQuery(modelQuery)
 	if err != nil {

@@ -12,9 +12,10 @@ import (
 	"time"
 )
 
-// trickle makes the call send the headers of the answer line by line, spread over the delay of the script. For this, it
-// hijacks the connection, which only HTTP/1 allows; otherwise it pauses before the headers. ok is false if the client
-// has left. The caller must call stop at the end of the answer, which closes a hijacked connection.
+// trickle makes the call send the headers of the answer line by line, spread over the delay of the script. For this,
+// it hijacks the connection, which only HTTP/1 allows. With any other protocol, it pauses before the headers. ok is
+// false if the client has left. At the end of the answer the caller must call stop, which closes a hijacked
+// connection.
 func (c *call) trickle() (stop func(), ok bool) {
 	headerTime := c.scr.delay
 	if headerTime == 0 {

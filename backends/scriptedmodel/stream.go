@@ -76,7 +76,8 @@ func (t *stream) run() bool {
 	return t.sendDeltas(middle, all) && t.sendFinish() && t.sendDone()
 }
 
-// sendDeltas sends the pieces of the answer from one index up to another, with a pause between two pieces.
+// sendDeltas sends the pieces of the answer from the index start up to, but not including, the index end, with a
+// pause between two pieces.
 func (t *stream) sendDeltas(start, end int) bool {
 	for i := start; i < end; i++ {
 		if i > 0 && !t.wait(t.scr.chunkDelay) || !t.sendDelta(&t.ans.deltas[i]) {
@@ -166,8 +167,8 @@ func (t *stream) sendDone() bool {
 	return true
 }
 
-// applyMidFaults performs the faults in the middle of the stream. It reports whether the stream continues and, if not,
-// whether it is complete, because the script ends it here.
+// applyMidFaults performs the faults in the middle of the stream. continues reports whether the stream continues. If
+// it does not, complete reports whether the stream is complete nevertheless, because the script ends it here.
 func (t *stream) applyMidFaults() (continues, complete bool) {
 	f := t.scr.faults
 	if f.has(faultHugeEvent) && !t.sendHuge() {
@@ -282,17 +283,17 @@ func (t *stream) endChoice(finish string) {
 	t.buf = append(t.buf, '}')
 }
 
-// endChunk ends the event of a chunk, with usage if that is true, and sends it.
-func (t *stream) endChunk(usage bool) bool {
-	t.appendChunkEnd(usage)
+// endChunk ends the event of a chunk and sends it. If withUsage is true, the chunk contains the usage.
+func (t *stream) endChunk(withUsage bool) bool {
+	t.appendChunkEnd(withUsage)
 	return t.pushEvent()
 }
 
-// appendChunkEnd appends the end of the event of a chunk, with usage if that is true.
-func (t *stream) appendChunkEnd(usage bool) {
+// appendChunkEnd appends the end of the event of a chunk. If withUsage is true, the end contains the usage.
+func (t *stream) appendChunkEnd(withUsage bool) {
 	t.buf = append(t.buf, ']')
 	switch {
-	case usage:
+	case withUsage:
 		t.buf = append(t.buf, `,"usage":`...)
 		t.buf = t.appendUsage(t.buf)
 	case t.nullUsage:

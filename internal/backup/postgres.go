@@ -278,8 +278,8 @@ func foreignKeys(ctx context.Context, conn *pgx.Conn, tables []string) ([]store.
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[store.ForeignKey])
 }
 
-// load deletes the rows that migrations have inserted and inserts the rows of the backup, in one transaction, of which
-// all statements on conn are a part.
+// load deletes the rows that migrations have inserted and inserts the rows of the backup. It does so in one
+// transaction, to which all statements on conn belong.
 func (t *postgresTarget) load(ctx context.Context, conn *pgx.Conn, r *restorer) error {
 	tx, err := conn.Begin(ctx)
 	if err != nil {

@@ -176,8 +176,8 @@ func (f *files) byPlace() map[string]File {
 	return all
 }
 
-// newFiles returns the target for the files of the backup at the path prefix: for one file or, if isFolder is set, for
-// all files of a folder.
+// newFiles returns the target for a part of the backup. prefix is the path of the part in the backup: the path of one
+// file or, if isFolder is set, of a folder, with all files in it.
 func (r *restorer) newFiles(dst, prefix string, isFolder bool) *files {
 	f := &files{r: r, to: dst, prefix: prefix, folder: isFolder}
 	for _, file := range r.manifest.Files {
@@ -188,12 +188,12 @@ func (r *restorer) newFiles(dst, prefix string, isFolder bool) *files {
 	return f
 }
 
-// path returns the destination of a file of the backup, given the path to which f as a whole is restored.
+// path returns the destination of a file of the backup. place is the path to which f as a whole is restored.
 func (f *files) path(place string, file File) string {
 	return filepath.Join(place, filepath.FromSlash(strings.TrimPrefix(file.Path, f.prefix)))
 }
 
-// look returns an error if the destination has any content other than exactly these files.
+// look returns an error if the destination has any content other than exactly the files in f.
 func (f *files) look(ctx context.Context) error {
 	existing, expected := 0, f.byPlace()
 	err := walk(ctx, f.to, func(name string, info fs.FileInfo) error {

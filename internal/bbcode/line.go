@@ -34,7 +34,7 @@ func lineOf(runs []run) string {
 	return escapeBlockStart(strings.TrimSpace(line.String()))
 }
 
-// styled returns pieces, which have the same link, with the marks of their styles.
+// styled returns pieces of a line with the marks of their styles. All pieces have the same link.
 func styled(runs []run) string {
 	var (
 		out     strings.Builder

@@ -287,13 +287,13 @@ func (w *writer) quoted(name string, children []*node) {
 	}
 }
 
-// prefixed puts the prefix first before the first line and the prefix rest before each other line.
-func prefixed(text, first, rest string) string {
+// prefixed puts firstPrefix before the first line of a text, and otherPrefix before each other line.
+func prefixed(text, firstPrefix, otherPrefix string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		prefix := rest
+		prefix := otherPrefix
 		if i == 0 {
-			prefix = first
+			prefix = firstPrefix
 		}
 		lines[i] = strings.TrimRight(prefix+line, " ")
 	}

@@ -107,8 +107,8 @@ func (f folder) sweep(ctx context.Context, cutoff time.Time) (n int, err error) 
 	return n, err
 }
 
-// moveBack moves the content with the given hash back to its place, if a sweep that was interrupted has renamed it to
-// name.
+// moveBack moves the content with the given hash back to its place, if an interrupted sweep has renamed it. name is
+// the name that the content has now.
 func moveBack(root *os.Root, name, hash string) error {
 	if name == pathOf(hash) {
 		return nil

@@ -78,7 +78,7 @@ func (t table) isUsed(ctx context.Context, hash string) (used bool, err error) {
 	return used, err
 }
 
-// used returns an SQL condition that holds if any row refers to the content with a hash. The argument hash is an SQL
+// used returns an SQL condition that holds if any row refers to the content with the given hash. hash is an SQL
 // expression.
 func (t table) used(hash string) string {
 	conditions := append(make([]string, 0, 1+len(t.Uses)), "1 = 0")

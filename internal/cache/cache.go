@@ -28,7 +28,8 @@ type cached[V any] struct {
 	until time.Time
 }
 
-// New returns a cache of at most limit values, each for Age. load loads the value of a key; its errors are not cached.
+// New returns a cache that keeps at most limit values, each of them for Age. load loads the value of a key; its
+// errors are not cached.
 func New[V any](limit int, now func() time.Time, load func(ctx context.Context, key string) (V, error)) *Cache[V] {
 	return &Cache[V]{load: load, now: now, limit: limit, entries: make(map[string]cached[V])}
 }

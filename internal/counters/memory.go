@@ -63,7 +63,7 @@ func (m *Memory) Take(_ context.Context, key string, cost, limit int64, window t
 	return s.result(allowed, cost, limit), nil
 }
 
-// spend spends cost if it fits the limit, or in any case if it is forced. It returns the resulting state of the window,
+// spend spends cost if the cost fits the limit or if forced is true. It returns the resulting state of the window,
 // and reports whether the cost was spent. A cost of 0 only reads the state.
 func (m *Memory) spend(key string, cost, limit int64, window time.Duration, forced bool) (s state, allowed bool) {
 	now, width := m.now().UnixMicro(), window.Microseconds()
@@ -218,7 +218,8 @@ func (sh *shard) add(id entryKey, now int64) *entry {
 	return e
 }
 
-// sweep moves the hand over n entries and drops the expired ones. now is in microseconds since 1970.
+// sweep moves sh.hand, a position in the ring, over n entries and drops the expired ones. now is in microseconds
+// since 1970.
 func (sh *shard) sweep(now int64, n int) {
 	for ; n > 0 && len(sh.ring) > 0; n-- {
 		if sh.hand >= len(sh.ring) {

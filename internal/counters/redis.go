@@ -190,7 +190,8 @@ type probed struct {
 	time time.Time
 }
 
-// probe writes a key, because a server may answer but refuse writes: a replica does, and a server whose memory is full.
+// probe writes a key, because some servers answer but refuse writes, such as a replica or a server whose memory is
+// full.
 func (r *Redis) probe(ctx context.Context) error {
 	err := r.do(ctx, func(ctx context.Context, c redis.Conn) error {
 		_, err := redis.DoContext(c, ctx, "SET", r.marks+"ready", "1", "PX", readyTTL.Milliseconds())

@@ -70,9 +70,9 @@ func parseRedisURL(rawURL string) (redisTarget, error) {
 	return t, nil
 }
 
-// newRedisPool returns a pool of connections to the server, which dials when an operation needs a connection. timeout
-// limits dialling, each read and each write. stale reports whether the server has closed a connection since the time at
-// which it was last used.
+// newRedisPool returns a pool of connections to the server. The pool dials when an operation needs a connection.
+// timeout limits dialling, each read and each write. stale reports whether the server has closed a connection since
+// lastUsed, the time at which the connection was last used.
 func newRedisPool(t redisTarget, timeout time.Duration, stale func(lastUsed time.Time) bool) *redis.Pool {
 	options := []redis.DialOption{
 		redis.DialConnectTimeout(timeout),

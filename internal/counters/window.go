@@ -34,24 +34,24 @@ func bucketAt(now, window int64) (bucket, rest int64) {
 	return now / window, window - now%window
 }
 
-// roll advances a window to the bucket now. The argument stored is the bucket in which the window was last spent from.
-// roll returns the bucket in which the window then is.
+// roll advances a window to the bucket currentBucket. The argument storedBucket is the bucket in which the window was
+// last spent from. roll returns the bucket in which the window then is.
 //
 // A clock that was set back by less than a bucket does not move the window back: the window stays at the start of the
-// stored bucket, and nothing is spent twice. After a larger step the old numbers mean nothing and are dropped;
-// otherwise a clock that was wrong once would lock a key for that long.
-func (s *state) roll(stored, now int64) int64 {
-	switch now - stored {
+// stored bucket, and nothing is spent twice. After a larger step the old numbers mean nothing and are dropped.
+// Otherwise a clock that was wrong once would lock a key for the length of the step.
+func (s *state) roll(storedBucket, currentBucket int64) int64 {
+	switch currentBucket - storedBucket {
 	case 0:
 	case 1:
 		s.previous, s.current = s.current, 0
 	case -1:
 		s.rest = s.window
-		return stored
+		return storedBucket
 	default:
 		s.previous, s.current = 0, 0
 	}
-	return now
+	return currentBucket
 }
 
 // fits reports whether cost can be spent now. The sums are arranged so that none exceeds 53 bits.
@@ -82,8 +82,9 @@ func (s *state) remaining(limit int64) int64 {
 // retryAfter returns the shortest wait, in microseconds, after which a cost that does not fit now can be spent. cost
 // must not exceed limit.
 //
-// Within the current bucket only the carried part shrinks: it is at most left as soon as previous*rest <= left*window.
-// If the current bucket alone is too much, the same holds one bucket later, with current in place of previous.
+// Within the current bucket only the part that is carried over from the previous bucket shrinks. Let left be the most
+// that this part may be if the cost is to fit. The wait ends as soon as previous*rest <= left*window. If the current
+// bucket alone is too much, the same holds one bucket later, with current instead of previous.
 func (s *state) retryAfter(cost, limit int64) int64 {
 	free := limit - cost
 	if left := free - s.current; left >= 0 {

@@ -26,8 +26,8 @@ var forms = []struct{ prefix, rest *regexp.Regexp }{
 }
 
 // Pattern returns a regular expression for the output of a command. shown is the output in a document. The expression
-// matches that text, and any text that differs only in keys, times and other parts that varying describes. White space
-// at the ends of lines is ignored.
+// matches that text, and any text that differs only in keys, times and other parts that the variable varying
+// describes. White space at the ends of lines is ignored.
 func Pattern(shown string) string {
 	var b strings.Builder
 	for line := range strings.Lines(trimmed(shown)) {
@@ -48,7 +48,8 @@ func Pattern(shown string) string {
 	return b.String()
 }
 
-// patternOfKind returns a regular expression for all texts of the same kind as text, which varying has matched.
+// patternOfKind returns a regular expression for all texts of the same kind as text. The variable varying must match
+// text.
 func patternOfKind(text string) string {
 	for _, f := range forms {
 		if match := f.prefix.FindStringSubmatch(text); match != nil {

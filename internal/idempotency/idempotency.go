@@ -65,7 +65,7 @@ type Table struct {
 	forget, claim, look, answer, purges string
 }
 
-// NewTable returns a Table for the table name, whose keys are forgotten after lifetime.
+// NewTable returns a Table for the database table with the given name. Its keys are forgotten after lifetime.
 func NewTable(name string, lifetime time.Duration) *Table {
 	return &Table{
 		lifetime: lifetime,

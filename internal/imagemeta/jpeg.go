@@ -96,9 +96,10 @@ func nextMarker(src *bufio.Reader) (byte, error) {
 
 var exifHeader = []byte("Exif\x00\x00")
 
-// keptSegment returns the part of a segment to copy, or nil, and the orientation known after the segment. previous is
-// the orientation known before, which is 1 at first. The first Exif segment with another orientation than 1 counts.
-// Segments that no case mentions are tables and headers of the picture itself, which are copied whole.
+// keptSegment returns the part of a segment to copy, or nil. It also returns the orientation that is known after the
+// segment. previous is the orientation that was known before the segment; at first it is 1. The first Exif segment
+// with another orientation than 1 counts. Segments that no case mentions are tables and headers of the picture
+// itself, which are copied whole.
 func keptSegment(marker byte, body []byte, previous byte) ([]byte, byte) {
 	switch {
 	case marker == jpegAPP0:

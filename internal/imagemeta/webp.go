@@ -120,9 +120,9 @@ func (p *webpPlan) copy(w io.Writer, r io.Reader) error {
 	return nil
 }
 
-// header copies the ten bytes of a VP8X chunk, whose body takes padded bytes in r. The flags announce only metadata
-// that is kept.
-func (p *webpPlan) header(w io.Writer, r io.Reader, padded int64) error {
+// header copies the ten bytes of a VP8X chunk. The body of the chunk takes paddedSize bytes in r. The flags in the
+// copy announce only metadata that is kept.
+func (p *webpPlan) header(w io.Writer, r io.Reader, paddedSize int64) error {
 	chunk := []byte("VP8X\x0a\x00\x00\x00..........")
 	if _, err := io.ReadFull(r, chunk[8:]); err != nil {
 		return short(err)
@@ -134,7 +134,7 @@ func (p *webpPlan) header(w io.Writer, r io.Reader, padded int64) error {
 	if _, err := w.Write(chunk); err != nil {
 		return err
 	}
-	return skip(r, padded-10)
+	return skip(r, paddedSize-10)
 }
 
 // skip reads n bytes and drops them. It returns an error if there are fewer.

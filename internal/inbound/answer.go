@@ -30,9 +30,10 @@ func (p Pace) Write(ctx context.Context, w http.ResponseWriter, answer []byte) e
 	return control.SetWriteDeadline(time.Time{})
 }
 
-// deadline returns when the next bytes must have been transferred, if moved bytes were transferred since began.
-func (p Pace) deadline(began time.Time, moved int64) time.Time {
-	byRate := began.Add(p.Stall + time.Duration(moved*int64(time.Second)/p.Rate))
+// deadline returns the time by which the next bytes must have been transferred. start is the time at which the
+// transfer began, and transferred is the number of bytes that were transferred since then.
+func (p Pace) deadline(start time.Time, transferred int64) time.Time {
+	byRate := start.Add(p.Stall + time.Duration(transferred*int64(time.Second)/p.Rate))
 	if stall := time.Now().Add(p.Stall); stall.Before(byRate) {
 		return stall
 	}

@@ -73,8 +73,8 @@ func (b *Body) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (b *Body) Close() error { return b.from.Close() }
 
-// arm moves the deadline for the next read. It leaves the deadline that is set if the new one is later by only a small
-// part of the permitted stall, so that many small reads do not each set a deadline.
+// arm moves the deadline for the next read. If the new deadline is later than the present one by only a small part of
+// the permitted stall, arm keeps the present one, so that many small reads do not each set a deadline.
 func (b *Body) arm() {
 	if b.detached {
 		return

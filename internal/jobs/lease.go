@@ -39,9 +39,9 @@ type Lease struct {
 	Now func() time.Time
 }
 
-// Do calls fn if the work is due; if not, or if another process has the lease, it returns ErrHeld. If retake is set,
-// it also calls fn if this process was the last to do the work. If fn returns an error, the work is due for other
-// processes when the lease ends, and for this process in a call with retake set.
+// Do calls fn if the work is due. If the work is not due, or if another process has the lease, Do returns ErrHeld. If
+// retake is set, Do also calls fn if this process was the last to do the work. If fn returns an error, the work is
+// due for other processes when the lease ends, and for this process in a call with retake set.
 func (l *Lease) Do(ctx context.Context, retake bool, fn func(ctx context.Context) error) error {
 	now := l.now()
 	mayReplace := "" // the holder whose lease is taken even if it has not ended

@@ -151,8 +151,8 @@ func (s *Scanner) Skip() error {
 	return s.fail("unexpected character")
 }
 
-// Object passes an object. It calls member for each member when the scanner is at the value, which member must consume.
-// The key is unescaped and valid until the next call. If member is nil Object skips all members.
+// Object reads an object. For each member, it moves to the value and calls the function member, which must consume
+// the value. The key is unescaped and valid until the next call. If member is nil, Object skips all members.
 func (s *Scanner) Object(member func(key []byte) error) error {
 	if empty, err := s.Enter('{'); empty || err != nil {
 		return err
@@ -179,8 +179,8 @@ func (s *Scanner) Object(member func(key []byte) error) error {
 	}
 }
 
-// Array passes an array. It calls element, with the index, before each element, which element must consume. If element
-// is nil Array skips all elements.
+// Array reads an array. For each element, it moves to the element and calls the function element with the index. The
+// function must consume the element. If element is nil, Array skips all elements.
 func (s *Scanner) Array(element func(i int) error) error {
 	if empty, err := s.Enter('['); empty || err != nil {
 		return err

@@ -120,10 +120,10 @@ func newSource(address Address, logger func() *zap.Logger, transport *http.Trans
 	return s
 }
 
-// Limit limits the lifetime of keys to fresh, which is also the lifetime if an answer gives none. It sets the minimum
-// time between two fetches to gap. It must be called before the source is used.
-func (s *Source) Limit(fresh, gap time.Duration) {
-	s.fresh, s.mostFresh, s.gap = fresh, fresh, gap
+// Limit limits the lifetime of keys to maxLifetime. This is also their lifetime if an answer gives none. Limit sets
+// the minimum time between two fetches to gap. It must be called before the source is used.
+func (s *Source) Limit(maxLifetime, gap time.Duration) {
+	s.fresh, s.mostFresh, s.gap = maxLifetime, maxLifetime, gap
 }
 
 // Clock sets the clock of the source, for tests. It must be called before the source is used.
@@ -244,14 +244,14 @@ func (s *Source) fetch(gap time.Duration) <-chan struct{} {
 	return done
 }
 
-// storeResult stores the result of a fetch: keys with the lifetime fresh, or an error.
-func (s *Source) storeResult(keys Set, fresh time.Duration, err error) {
+// storeResult stores the result of a fetch: keys with their lifetime, or an error.
+func (s *Source) storeResult(keys Set, lifetime time.Duration, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
 	s.flight, s.failure = nil, err
 	if err == nil {
-		s.fetched.Store(&fetchedKeys{keys, now.Add(fresh * 4 / 5), now.Add(fresh), now.Add(fresh + staleFor)})
+		s.fetched.Store(&fetchedKeys{keys, now.Add(lifetime * 4 / 5), now.Add(lifetime), now.Add(lifetime + staleFor)})
 		s.warned = time.Time{}
 		return
 	}

@@ -83,7 +83,8 @@ func (k *masterKey) aead(salt []byte) (cipher.AEAD, error) {
 	return AEAD(k.secret, salt, "tollgate keyring text")
 }
 
-// AEAD returns AES-256-GCM with a key derived by HKDF-SHA256 from a secret for the purpose info.
+// AEAD returns AES-256-GCM with a key that HKDF-SHA256 derives from secret, salt and info. info names the purpose of
+// the key.
 func AEAD(secret, salt []byte, info string) (cipher.AEAD, error) {
 	key, err := hkdf.Key(sha256.New, secret, salt, info, 32)
 	if err != nil {

@@ -97,7 +97,7 @@ func NewContext(ctx context.Context, l *Language) context.Context {
 	return context.WithValue(ctx, contextKey{}, l)
 }
 
-// FromContext returns the language in a context, or nil, which is English, if there is none.
+// FromContext returns the language in a context. It returns nil, which stands for English, if there is none.
 func FromContext(ctx context.Context) *Language {
 	l, _ := ctx.Value(contextKey{}).(*Language)
 	return l

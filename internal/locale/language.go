@@ -82,8 +82,8 @@ func (l *Language) Tag() string {
 	return l.tag
 }
 
-// Translate returns a text in the language. The text is identified by its English form. values has alternately the name
-// and the value of a placeholder.
+// Translate returns a text in the language. The text is identified by its English form. values contains the name of
+// each placeholder, followed by its value.
 func (l *Language) Translate(english string, values ...any) string {
 	return fill(l.form(english, single), values, plain)
 }
@@ -146,8 +146,8 @@ func (l *Language) category(n int64) string {
 	return "other"
 }
 
-// Message returns the translation of a sentence that is already composed. A text in the place of a placeholder is also
-// translated if it is itself a message. A sentence without a translation is returned unchanged.
+// Message returns the translation of a sentence that is already composed. A text that was inserted for a placeholder
+// is also translated if it is itself a message. A sentence without a translation is returned unchanged.
 func (l *Language) Message(english string) string {
 	if l == nil || len(l.messages) == 0 {
 		return english
@@ -186,8 +186,8 @@ func Placeholders(text string) (names []string) {
 	return names
 }
 
-// fill replaces the placeholders of a text by their values (see Translate), converted by show. A placeholder without a
-// value stays unchanged.
+// fill replaces the placeholders of a text by their values (see Translate), which show converts to texts. A
+// placeholder without a value stays unchanged.
 func fill(text string, values []any, show func(value any) string) string {
 	if len(values) == 0 || !strings.Contains(text, "{") {
 		return text

@@ -161,7 +161,7 @@ type File struct {
 // FilePolicy is the Content-Security-Policy of a brand's files. It keeps scripts in a picture from running.
 const FilePolicy = "default-src 'none'; sandbox"
 
-// File returns the brand's file with a name. Its Text is nil if the brand does not have that file.
+// File returns the brand's file with the given name. Its Text is nil if the brand does not have that file.
 func (b *Brand) File(name string) File {
 	switch {
 	case name == brandSheet && len(b.Sheet()) > 0:
@@ -177,7 +177,7 @@ func (b *Brand) File(name string) File {
 // Has reports whether the brand has a file.
 func (b *Brand) Has(name string) bool { return b.File(name).Text != nil }
 
-// Version returns a hash of the brand's file with a name; see the function Version.
+// Version returns a hash of the brand's file with the given name; see the function Version.
 func (b *Brand) Version(name string) string { return Version(b.File(name).Text) }
 
 // Serve answers a GET or HEAD request with a file of the brand, which must exist.

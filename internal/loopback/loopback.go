@@ -44,7 +44,7 @@ func isLocal(address string) bool {
 	return err == nil && ip.Unmap().WithZone("").IsLoopback()
 }
 
-// isProxyHeader reports whether proxies add the header with a name in canonical form.
+// isProxyHeader reports whether proxies add the header with the given name, which is in canonical form.
 func isProxyHeader(name string) bool {
 	switch name {
 	case "Forwarded", "Via", "X-Real-Ip":

@@ -92,8 +92,8 @@ func Send(ctx context.Context, box Outbox, transport Transport, logger *zap.Logg
 	return done, nil
 }
 
-// sendOne sends a mail and records the outcome. failed reports that the session was used but did not send the mail,
-// which is logged. The error is that of making the message or of recording the outcome.
+// sendOne sends a mail and records the outcome. failed reports that the session was used but did not send the mail;
+// sendOne logs such a failure. The error is an error of making the message or of recording the outcome.
 func sendOne(
 	ctx context.Context, session Session, claimed Claimed, logger *zap.Logger,
 ) (sent, failed bool, err error) {

@@ -70,8 +70,8 @@ func (s Store[U]) Mail(
 	return link, secretText, time.UnixMicro(expiresAt), err
 }
 
-// Look returns the link with a secret. The error is ErrGone if there is no such link of one of the kinds. Look does not
-// use the link up, because programs that scan mails open links too.
+// Look returns the link with the given secret. The error is ErrGone if there is no such link, or if its kind is not
+// one of kinds. Look does not use the link up, because programs that scan mails open links too.
 func (s Store[U]) Look(c store.Conn, secretText string, now time.Time, kinds ...string) (Link[U], error) {
 	return s.find(c, "SELECT kind, user_id, email FROM "+s.Table, "", secretText, now, kinds)
 }

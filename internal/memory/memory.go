@@ -130,7 +130,8 @@ func (b *Budget) release(owner string, n int64) {
 	}
 }
 
-// grant gives free bytes to waiters in their order. If they are not enough for a waiter, they may be for a later one.
+// grant gives free bytes to waiters in their order. Bytes that are not enough for one waiter may be enough for a
+// later one.
 func (b *Budget) grant() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,7 +22,8 @@ func (m *mover) targetDB() (*store.DB, error) {
 	return store.NewSQLite(store.SQLiteOptions{Path: file + store.MovingEnding}, m.Logger)
 }
 
-// latestVersions returns for each of the source's schemas, by name, the number of its last migration for an engine.
+// latestVersions returns the number of the last migration of each of the source's schemas for an engine, by the name
+// of the schema.
 func (m *mover) latestVersions(d store.Dialect) (map[string]int64, error) {
 	versions := make(map[string]int64)
 	for _, s := range m.schemas {
@@ -340,7 +341,8 @@ func (s *side) sum(ctx context.Context, p *plan, dst *sum, step func(rows int64)
 	return err
 }
 
-// continueNumbers makes the target number new rows after those that the source has numbered.
+// continueNumbers makes the numbers of new rows in the target continue after the numbers that the source has
+// assigned.
 func (m *mover) continueNumbers(ctx context.Context) error {
 	last, setLast := m.from.lastSQLite, m.to.setLastPostgres
 	if m.To.Dialect() == store.SQLite {

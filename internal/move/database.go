@@ -61,7 +61,8 @@ func (s *side) inTransaction(ctx context.Context, fn func() error) error {
 	return err
 }
 
-// tables returns descriptions of the tables by name: on PostgreSQL of the tables of the schemas, and on SQLite of all.
+// tables returns descriptions of tables by name. On PostgreSQL these are the tables of the given schemas, and on
+// SQLite they are all tables; see sqliteTables.
 func (s *side) tables(ctx context.Context, schemas []store.Schema) (map[string]*table, error) {
 	names := make(map[string]bool)
 	for _, schema := range schemas {

@@ -132,8 +132,8 @@ func (s *side) lastPostgres(ctx context.Context, p *plan) (last int64, err error
 	return last, err
 }
 
-// setLastPostgres makes the numbers of new rows continue after last, or after the greatest number assigned in the
-// target if that is greater.
+// setLastPostgres makes the numbers of new rows continue after the number last, or after the greatest number assigned
+// in the target if that is greater.
 func (s *side) setLastPostgres(ctx context.Context, p *plan, last int64) error {
 	current, err := s.lastPostgres(ctx, p)
 	if err != nil || last <= current {

@@ -82,7 +82,7 @@ func (s *side) autoincrements(ctx context.Context, name string) (bool, error) {
 	return strings.Contains(strings.ToUpper(definition), "AUTOINCREMENT"), err
 }
 
-// setLastSQLite makes the numbers of new rows continue after last, if the table has AUTOINCREMENT.
+// setLastSQLite makes the numbers of new rows continue after the number last, if the table has AUTOINCREMENT.
 func (s *side) setLastSQLite(ctx context.Context, p *plan, last int64) error {
 	autoincrement, err := s.autoincrements(ctx, p.name)
 	if err != nil || !autoincrement {

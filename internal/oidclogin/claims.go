@@ -46,7 +46,8 @@ func (p *Provider) setNames(person *Person, claims map[string]any) {
 // maxPath is the maximum number of words in the name of a claim.
 const maxPath = 10
 
-// claim returns the value of the claim with a name, which may be a path (see Claims), or nil.
+// claim returns the value of the claim with the given name, or nil if there is no such claim. The name may be a path
+// (see Claims).
 func claim(claims map[string]any, name string) any {
 	if value, ok := claims[name]; ok {
 		return value

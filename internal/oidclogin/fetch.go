@@ -32,8 +32,8 @@ type fetcher struct {
 	guarded http.RoundTripper // for other hosts
 }
 
-// newClient returns a client for requests to the provider whose issuer has a host. allow has the non-public networks to
-// which connections are allowed.
+// newClient returns a client for requests to a provider. host is the host in the URL of the provider's issuer. allow
+// contains the non-public networks to which connections are allowed.
 func newClient(host string, allow []netip.Prefix) *http.Client {
 	guarded := outbound.NewClient(allow, fetchTimeout)
 	trusted := &http.Transport{

@@ -164,12 +164,12 @@ type state struct {
 // stateHead is the size of a state without Ask.Next: the time of the beginning, random bytes, and Ask.Again.
 const stateHead = 8 + 16 + 1
 
-// signer returns a signer for texts of a kind, named by label, of which no other kind is accepted.
+// signer returns a signer for texts of one kind, which label names. The signer accepts no text of another kind.
 func (p *Provider) signer(label string) signed.Signer {
 	return signed.Signer{Key: p.o.Key(), Label: "oidclogin " + label, MACSize: 32}
 }
 
-// sign returns the state text for a new sign-in, which is valid in one browser.
+// sign returns the state text for a new sign-in. The text is valid only in the given browser.
 func (p *Provider) sign(browser Browser, ask Ask) string {
 	if len(ask.Next) > maxNext {
 		ask.Next = ""
@@ -204,7 +204,7 @@ func (p *Provider) nonce(browser Browser, stateText string) string {
 	return p.signer("nonce").Sign(nil, stateText, browser.Secret)
 }
 
-// verifier derives the PKCE verifier in the same way. The browser never sees it.
+// verifier derives the PKCE verifier of a sign-in as nonce derives the nonce. The browser never sees the verifier.
 func (p *Provider) verifier(browser Browser, stateText string) string {
 	return p.signer("verifier").Sign(nil, stateText, browser.Secret)
 }

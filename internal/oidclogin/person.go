@@ -90,7 +90,8 @@ func (p *Provider) verify(
 	return claims, nil
 }
 
-// withUserInfo returns claims of an ID token with the subject, completed by those of the userinfo endpoint.
+// withUserInfo returns the claims of an ID token, completed by those of the userinfo endpoint. subject is the subject
+// of the ID token.
 func withUserInfo(
 	ctx context.Context, m *metadata, token *oauth2.Token, subject string, claims map[string]any,
 ) (map[string]any, error) {

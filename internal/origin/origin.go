@@ -13,10 +13,11 @@ import (
 
 type schemeKey struct{}
 
-// Pass returns a copy of a request that a trusted proxy has passed on. Its scheme is the one in reported, the value of
-// the header X-Forwarded-Proto. In a list the first value counts. A value other than http and https changes nothing.
-func Pass(r *http.Request, reported string) *http.Request {
-	first, _, _ := strings.Cut(reported, ",")
+// Pass returns a copy of a request that a trusted proxy has passed on. The scheme of the copy is the one in
+// forwardedProto, the value of the header X-Forwarded-Proto. In a list the first value counts. A value other than
+// http and https changes nothing.
+func Pass(r *http.Request, forwardedProto string) *http.Request {
+	first, _, _ := strings.Cut(forwardedProto, ",")
 	switch scheme := strings.ToLower(strings.TrimSpace(first)); scheme {
 	case "http", "https":
 		return r.WithContext(context.WithValue(r.Context(), schemeKey{}, scheme))

@@ -94,8 +94,9 @@ func (l *Logs) Write(e zapcore.Entry, fields []zapcore.Field) error {
 // Sync implements zapcore.Core.
 func (l *Logs) Sync() error { return nil } // Close sends what is buffered
 
-// inTrace returns a context with the trace that the fields of a log line name, under this program's field names or
-// Caddy's. Without valid ids it returns a context without a trace.
+// inTrace returns a context with the trace whose ids are among the fields of a log line. The fields have the names
+// that this program or Caddy gives them. Without a valid trace id inTrace returns a context without a trace. It omits
+// a span id that is not valid.
 func inTrace(fields map[string]any) context.Context {
 	ctx := context.Background()
 	var config trace.SpanContextConfig

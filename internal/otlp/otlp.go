@@ -42,8 +42,8 @@ func (s Service) resource() *resource.Resource {
 // isURL reports whether an endpoint has a scheme.
 func (c Collector) isURL() bool { return strings.Contains(c.Endpoint, "://") }
 
-// apply returns the options of an exporter for a collector. url and host make the option for an endpoint with and
-// without a scheme, and insecure makes the option to send without TLS.
+// apply returns the options of an exporter for a collector. The function url makes the option for an endpoint with a
+// scheme, host makes the option for an endpoint without a scheme, and insecure makes the option to send without TLS.
 func apply[T any](c Collector, url, host func(string) T, insecure func() T) []T {
 	var all []T
 	if c.isURL() {

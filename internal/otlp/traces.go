@@ -39,8 +39,8 @@ func NewTracer(c Collector, s Service, fraction float64) (*Tracer, error) {
 // Close sends the buffered spans.
 func (t *Tracer) Close() error { return end(t.provider) }
 
-// Serve begins the span of a request, within the trace of its context or its header. The caller calls end with the
-// pattern of the path and the status of the answer.
+// Serve begins the span of a request, within the trace in the context or the header of the request. The caller calls
+// end with the pattern of the path and the status of the answer.
 func (t *Tracer) Serve(r *http.Request) (_ *http.Request, end func(route string, status int)) {
 	ctx := r.Context()
 	if !trace.SpanContextFromContext(ctx).IsValid() {
@@ -62,8 +62,9 @@ func (t *Tracer) Serve(r *http.Request) (_ *http.Request, end func(route string,
 	}
 }
 
-// methodOf returns a request's method in the two forms for the name of a span and for its attribute. An unknown method,
-// which may be any text from the client, is replaced (OpenTelemetry semantic conventions, HTTP spans).
+// methodOf returns the method of a request in two forms: name is for the name of a span, and method is for its
+// attribute. An unknown method, which may be any text from the client, is replaced (OpenTelemetry semantic
+// conventions, HTTP spans).
 func methodOf(r *http.Request) (name, method string) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,

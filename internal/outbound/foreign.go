@@ -45,8 +45,8 @@ type foreign struct {
 // does not answer leaves time for the next.
 const connectShare = 3 * time.Second
 
-// dial connects to the first address of a host that can be reached. It returns ErrNotAllowed if any of the addresses is
-// not Allowed.
+// dial connects to the first reachable address of a host. It returns ErrNotAllowed if any of the addresses is not
+// Allowed.
 func (f foreign) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, portText, err := net.SplitHostPort(address)
 	if err != nil {

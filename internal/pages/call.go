@@ -99,9 +99,9 @@ func (c *Call) setPolicy() {
 	c.W.Header().Set("Content-Security-Policy", policy(c.images, c.forms, c.requests))
 }
 
-// policy returns a Content-Security-Policy that allows scripts, styles and images from the site itself. images and
-// forms are further sources of images and targets of forms. requests is a directive for the requests of scripts, or
-// empty.
+// policy returns a Content-Security-Policy that allows scripts, styles and images from the site itself. images
+// contains further sources of images, and forms contains further targets of forms. requests is a directive for the
+// requests of scripts, or empty.
 func policy(images, forms, requests string) string {
 	return "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'" + images + requests +
 		"; form-action 'self'" + forms + "; frame-ancestors 'none'; base-uri 'none'"
@@ -126,7 +126,8 @@ func (c *Call) AllowRequests() {
 	c.setPolicy()
 }
 
-// onePolicySource returns a text after a space if it is exactly one source of a policy, and otherwise "".
+// onePolicySource returns the text with a space before it if the text is exactly one source of a policy, and
+// otherwise "".
 func onePolicySource(text string) string {
 	if text == "" || strings.ContainsFunc(text, func(r rune) bool {
 		return r <= ' ' || r > '~' || strings.ContainsRune(`;,'"`, r)
@@ -277,7 +278,7 @@ func (c *Call) cookieName(name string) string {
 	return full
 }
 
-// secure reports whether the cookie with a name is marked Secure, so that browsers send it over https only.
+// secure reports whether the cookie with the given name is marked Secure, so that browsers send it over https only.
 func (c *Call) secure(name string) bool {
 	if name == sessionCookie && c.site.sameSite == http.SameSiteNoneMode {
 		return true // browsers reject it otherwise

@@ -31,8 +31,8 @@ var (
 // errOtherPerson refuses a form that was made in this browser, but for another person than the one now signed in.
 var errOtherPerson = fmt.Errorf("made for somebody else: %w", errForm)
 
-// token returns the token that forms of this page send back: the person for whom the page was made, signed for this
-// browser.
+// token returns the token that forms of this page send back. It identifies the person for whom the page was made, and
+// it is signed for this browser.
 func (c *Call) token() string {
 	c.noStore() // another person could not use a cached copy of the form
 	return c.site.signer().Sign(c.personTag(), c.Browser())

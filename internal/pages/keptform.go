@@ -33,7 +33,8 @@ func (c *Call) Keeps() bool { return c.R.Method == http.MethodPost && len(c.keep
 // Outdated reports whether the request is a form of another session than the browser's current one.
 func (c *Call) Outdated() bool { return c.outdated }
 
-// ShowAgain makes Outdated report true, so that the form is only shown again, because its sender has signed in with it.
+// ShowAgain makes Outdated report true, so that the form is only shown again. It is called after the sender has
+// signed in with the form.
 func (c *Call) ShowAgain() { c.outdated = true }
 
 // Previews reports whether a form should only be shown with its content: its sender wants a preview, or the form is

@@ -72,8 +72,9 @@ func (l *Look) bareIn(language *locale.Language) (*template.Template, error) {
 	return l.localized(language, "", l.bare)
 }
 
-// localized returns a clone of the template base whose functions use a language. It caches the clone under name. It
-// never returns base itself, because a template that was executed once cannot be cloned any more.
+// localized returns a clone of the template base. The functions of the clone use the given language. localized caches
+// the clone under name. It never returns base itself, because a template that was executed once cannot be cloned any
+// more.
 func (l *Look) localized(language *locale.Language, name string, base *template.Template) (*template.Template, error) {
 	s := l.spoken
 	key := [2]string{language.Tag(), name}

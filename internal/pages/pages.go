@@ -299,8 +299,8 @@ func NotFound() error {
 	return apierror.New(http.StatusNotFound, "not_found", "There is nothing here that you may see.")
 }
 
-// readIDs parses the numbers in the path that the wildcards called names have matched. It ignores the text after a
-// hyphen, which is for readers. The error is NotFound if one of them is not a number from 1 on.
+// readIDs parses the numbers in the path that were matched by the wildcards in names. It ignores the text after a
+// hyphen, which is for readers. The error is NotFound if one of the numbers is not a number from 1 on.
 func (c *Call) readIDs(names []string) error {
 	for _, name := range names {
 		text, _, _ := strings.Cut(c.R.PathValue(name), "-")
@@ -319,7 +319,8 @@ type id struct {
 	number int64
 }
 
-// ID returns the number in the path that the wildcard called name has matched, or 0 if the path has no such wildcard.
+// ID returns the number in the path that the wildcard with the given name has matched, or 0 if the path has no such
+// wildcard.
 func (c *Call) ID(name string) int64 {
 	for _, id := range c.ids {
 		if id.name == name {

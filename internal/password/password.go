@@ -184,8 +184,8 @@ type sum struct {
 	salt, sum []byte
 }
 
-// hash returns the hash of a password with the salt and the parameters of s. It is as long as s.sum, or sumSize if that
-// is empty.
+// hash returns the hash of a password with the salt and the parameters of s. The hash is as long as s.sum, or has
+// sumSize bytes if s.sum is empty.
 func (s sum) hash(password string) []byte {
 	return argon2.IDKey([]byte(password), s.salt, s.Passes, s.Memory, s.Lanes,
 		uint32(cmp.Or(len(s.sum), sumSize))) //nolint:gosec // at most maxForeignSum

@@ -26,10 +26,10 @@ func (r Rules) Long(password string) bool { return count(password) > r.Max }
 // count returns the length of a password in characters.
 func count(password string) int { return utf8.RuneCountInString(norm.NFC.String(password)) }
 
-// Check returns ErrShort or ErrLong for a password of the wrong length, and ErrGuessable for one that equals a text in
-// tried. These are texts that an attacker would try first, such as the user's name. Case and width are ignored, and so
-// are empty texts in tried.
-func (r Rules) Check(password string, tried ...string) error {
+// Check returns ErrShort or ErrLong for a password of the wrong length, and ErrGuessable for one that equals one of
+// guesses. These are texts that an attacker would try first, such as the user's name. Case and width are ignored, and
+// so are empty guesses.
+func (r Rules) Check(password string, guesses ...string) error {
 	switch n := count(password); {
 	case n < r.Min:
 		return ErrShort
@@ -37,7 +37,7 @@ func (r Rules) Check(password string, tried ...string) error {
 		return ErrLong
 	}
 	folded := text.Fold(password)
-	for _, guess := range tried {
+	for _, guess := range guesses {
 		if guess != "" && text.Fold(guess) == folded {
 			return ErrGuessable
 		}

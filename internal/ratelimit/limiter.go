@@ -30,7 +30,8 @@ func New(limit Limit, now func() time.Time) *Limiter {
 // Allow reports whether a key has a token left now. If so, it takes the token.
 func (l *Limiter) Allow(key string) bool { return l.allow(key, l.limit) }
 
-// Borrow works like Allow for a more important event. If the bucket is empty, it may take the next token in advance.
+// Borrow works like Allow for a more important event. If the bucket is empty, Borrow may take the next token in
+// advance.
 func (l *Limiter) Borrow(key string) bool {
 	limit := l.limit
 	limit.Burst++

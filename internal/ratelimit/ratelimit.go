@@ -32,10 +32,10 @@ func PerSecond(rate float64, burst int) Limit {
 	return l
 }
 
-// Take allows an event at the time now if the bucket has a token. full is the state of the bucket: the time at which it
-// is full again. Each event moves that time by Interval, and it may be at most Burst intervals ahead of now. If the
-// event is allowed, Take returns the new state and 0. Otherwise it returns how long to wait, and the event does not
-// count.
+// Take allows an event at the time now if the bucket has a token. full is the state of the bucket: the time at which
+// the bucket is full again. Each event moves full by Interval, and full may be at most Burst intervals ahead of now.
+// If the event is allowed, Take returns the new state and 0. Otherwise it returns how long to wait, and the event
+// does not count.
 func (l Limit) Take(full, now instant.Moment) (next instant.Moment, wait time.Duration) {
 	if l.Interval == 0 {
 		return full, 0

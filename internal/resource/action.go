@@ -126,7 +126,7 @@ type refusedRow struct {
 	err error
 }
 
-// reason returns the message of the refusal, without its details after the first.
+// reason returns the message of the refusal's first detail or, without details, the refusal's own message.
 func (r refusedRow) reason() string {
 	e, _ := apierror.From(r.err)
 	if len(e.Details) > 0 && e.Details[0].Message != "" {
@@ -152,7 +152,7 @@ func (a *Action[C]) runAll(c C, rows []chosenRow) (done int, refused []refusedRo
 	return done, refused, nil
 }
 
-// sentence returns a sentence about the result of an action on rows: done of them were changed.
+// sentence returns a sentence about the result of an action on rows. done is the number of rows that were changed.
 func (l *List[C, R]) sentence(a *Action[C], rows []chosenRow, done int) string {
 	ending := " were " + a.Done + "."
 	if done == 1 {

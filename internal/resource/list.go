@@ -137,9 +137,9 @@ type listPage struct {
 	Files       string // path of the CSV file, or ""
 }
 
-// show shows a page of the list. After an action it also shows the refusal and the result, and the rows with the ids
-// ticked are ticked.
-func (l *List[C, R]) show(c C, refusal error, result string, ticked ...string) error {
+// show shows a page of the list. After an action it also shows the refusal and the result, and ticks the rows whose
+// ids are in tickedIDs.
+func (l *List[C, R]) show(c C, refusal error, result string, tickedIDs ...string) error {
 	p := c.Common()
 	q := l.query(p, rowsPerPage)
 	rows, next, err := l.Rows(c, q)
@@ -192,7 +192,7 @@ func (l *List[C, R]) show(c C, refusal error, result string, ticked ...string) e
 		d.Files = withParameter("format", "csv")
 	}
 	d.Table = table{Caption: d.Title, Heads: l.heads(q, withParameter)}
-	l.fill(c, d, rows, ticked)
+	l.fill(c, d, rows, tickedIDs)
 	return p.ShowForm(refusal, "resource_list", d.Title, d)
 }
 
@@ -216,8 +216,8 @@ func (l *List[C, R]) heads(q Query, withParameter func(name, value string) strin
 	return heads
 }
 
-// fill adds the rows to the table, with their buttons. The rows whose ids are in ticked are ticked.
-func (l *List[C, R]) fill(c C, d *listPage, rows []R, ticked []string) {
+// fill adds the rows to the table, with their buttons. It ticks the rows whose ids are in tickedIDs.
+func (l *List[C, R]) fill(c C, d *listPage, rows []R, tickedIDs []string) {
 	for i := range l.Actions {
 		if a := &l.Actions[i]; a.Make == nil && len(rows) > 0 {
 			d.Buttons = append(d.Buttons, button{Name: a.Name, Label: a.Label, Danger: a.Danger})
@@ -229,7 +229,7 @@ func (l *List[C, R]) fill(c C, d *listPage, rows []R, ticked []string) {
 		if len(l.Actions) > 0 {
 			shown.Name = l.Name(r)
 			shown.Value = l.ID(r) + " " + shown.Name
-			shown.On = slices.Contains(ticked, l.ID(r))
+			shown.On = slices.Contains(tickedIDs, l.ID(r))
 		}
 		for i := range l.Actions {
 			if a := &l.Actions[i]; a.Each && (l.Offers == nil || l.Offers(c, r, a.Name)) {

@@ -172,7 +172,7 @@ func (i *Input[C]) view(c C, id, kind, value string) (input, error) {
 	return v, nil
 }
 
-// chosen returns a copy of the choices in which those with the given values are on.
+// chosen returns a copy of the choices. In the copy, On is set for those with the given values.
 func chosen(list []Choice, values ...string) []Choice {
 	shown := make([]Choice, len(list))
 	for i, choice := range list {

@@ -70,7 +70,8 @@ func (c *Call) DecodeIfAny(target any) error {
 	return decode(text, target)
 }
 
-// jsonBody reads the body, which may be empty, and words the faults of a JSON body.
+// jsonBody reads the body, which may be empty. For a body that is too large or incomplete, it returns the error that
+// tells the client so.
 func (c *Call) jsonBody() ([]byte, error) {
 	text, err := c.body(MaxBody)
 	switch {

@@ -184,7 +184,7 @@ func (b *Object) take(name string) json.RawMessage {
 }
 
 // member removes and decodes a member. It returns nil if the member is missing. If the value is not of type T it
-// records a fault, which calls the type kind, and returns a zero value.
+// records a fault and returns a zero value. kind names the type in the message of the fault.
 func member[T any](b *Object, name, kind string) *T {
 	raw := b.take(name)
 	if raw == nil {

@@ -197,8 +197,8 @@ func (r *Route) refusals() []int {
 	return list
 }
 
-// condition returns the header parameter with which a request states a version: If-None-Match if it reads, and If-Match
-// otherwise.
+// condition returns the header parameter with which a request states a version. It is If-None-Match for a request
+// that reads, and If-Match for any other request.
 func condition(reads bool) object {
 	name, description := "If-Match",
 		"The ETag of the version on which the change is based, several ETags separated by commas, or * for any version. "+

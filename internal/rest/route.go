@@ -104,8 +104,8 @@ type node struct {
 	allow   string            // see Found.Allow
 }
 
-// NewRouter makes a router for the routes of tables, after a prefix of their paths such as "/api/v1", which may be
-// empty. It panics if two routes conflict, which is a programming mistake.
+// NewRouter makes a router for the routes in tables. prefix, such as "/api/v1", precedes the paths of all these
+// routes; it may be empty. NewRouter panics if two routes conflict, which is a programming mistake.
 func NewRouter(prefix string, tables ...[]Route) *Router {
 	nodes := make(map[string]*node)
 	rt := new(Router)

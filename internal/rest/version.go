@@ -68,7 +68,8 @@ func (c *Call) Tell(tag string) {
 	c.unchanged = unchanged(c.R, tag)
 }
 
-// unchanged reports whether a read's If-None-Match shows that the client has the version with a tag.
+// unchanged reports whether the header If-None-Match of a read shows that the client has the version with the given
+// tag.
 func unchanged(r *http.Request, tag string) bool {
 	lines, present := r.Header["If-None-Match"]
 	if !present || r.Method != http.MethodGet && r.Method != http.MethodHead {

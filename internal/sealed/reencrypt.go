@@ -146,7 +146,7 @@ func (c Columns) Reseal(
 // batch returns the number of texts to read and change at a time.
 func (c *Column) batch() int { return cmp.Or(c.Batch, Batch) }
 
-// condition returns word, which is WHERE or AND, followed by the SQL condition for the rows with a sealed text. It
+// condition returns the SQL condition for the rows with a sealed text, preceded by the given word, WHERE or AND. It
 // returns "" if all rows have a sealed text.
 func (c *Column) condition(word string) string {
 	switch {

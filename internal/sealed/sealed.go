@@ -78,7 +78,7 @@ type state struct {
 
 var errUnchecked = errors.New("the keyring was not yet checked against the secrets in the database")
 
-// New returns a Ring around the keyring base, which was not checked yet. Schema must be registered with the database.
+// New returns a Ring around base, a keyring that was not checked yet. Schema must be registered with the database.
 func New(db *store.DB, service string, base keyring.Keyring, sample Sample, logger *zap.Logger) *Ring {
 	r := &Ring{
 		db: db, service: service, base: base, sample: sample, logger: logger, every: checkEvery, settle: settleTime,
@@ -253,8 +253,8 @@ func (r *Ring) advance(ctx context.Context) (changed bool, err error) {
 	return changed, r.selectKey(ctx, value)
 }
 
-// Adopt makes this keyring the database's, in place of any other keyring. Secrets sealed with keys that it does not
-// have are lost.
+// Adopt makes the database use this keyring instead of any other keyring. Secrets are lost if they are sealed with
+// keys that this keyring does not have.
 func (r *Ring) Adopt(ctx context.Context) error {
 	r.checking.Lock()
 	defer r.checking.Unlock()
@@ -267,8 +267,8 @@ func (r *Ring) Adopt(ctx context.Context) error {
 	return r.selectKey(ctx, value)
 }
 
-// Run checks until ctx ends: when the database becomes ready, when another node has changed the check value, and at
-// intervals.
+// Run calls Check until ctx ends: when the database becomes ready, when another node has changed the check value, and
+// at intervals.
 func (r *Ring) Run(ctx context.Context) {
 	defer r.db.Listen(topic, r.notice)()
 	logged := false

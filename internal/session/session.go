@@ -111,8 +111,8 @@ func (s Store[U]) EndAll(c store.Conn, user U) error {
 	return err
 }
 
-// BeganAt records the issuer at which the user of the new session with the secret text signed in. The table needs a
-// column issuer, which is empty by default.
+// BeganAt records the issuer at which a user has signed in. text is the secret text of the user's new session. The
+// table needs a column issuer, which is empty by default.
 func (s Store[U]) BeganAt(c store.Conn, text, issuer string) error {
 	_, err := c.Exec("UPDATE "+s.Table+" SET issuer = ? WHERE secret_hash = ?", issuer, secret.Hash(text))
 	return err

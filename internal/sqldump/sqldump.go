@@ -151,8 +151,8 @@ func (d *Dump) At(p Place) (*Row, error) {
 	return &d.row, nil
 }
 
-// list returns the index in d.lists of a table's list of columns with the given names. It adds the list if it is
-// missing.
+// list returns the index in d.lists of the list that belongs to the given table and has the given names of columns.
+// It adds the list if it is missing.
 func (d *Dump) list(table string, names []string) (int, error) {
 	key := table + "\x00" + strings.Join(names, "\x00")
 	if i, ok := d.indexes[key]; ok {

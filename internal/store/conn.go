@@ -101,9 +101,9 @@ func (c Conn) Rows(query string, args ...any) (*sql.Rows, error) {
 	return rows, err
 }
 
-// repeats reports whether a query that has failed with err should run again after the given number of attempts: outside
-// of a transaction, if PostgreSQL has ended the query because of a deadlock. That happens to queries of several tables
-// while another program of a rolling upgrade changes these tables.
+// repeats reports whether a query that has failed with err should run again after the given number of attempts. Only
+// queries outside of a transaction run again, and only if PostgreSQL has ended them because of a deadlock. Such
+// deadlocks happen to queries of several tables while another program of a rolling upgrade changes these tables.
 func (c Conn) repeats(err error, attempt int) bool {
 	return err != nil && c.Pool() != nil && isConflict(err) && attempt <= sharedAttempts && c.ctx.Err() == nil
 }
@@ -123,7 +123,8 @@ func (c Conn) All(query string, args []any, scan func(r Row) error) error {
 	return rows.Err()
 }
 
-// Each calls scan for each row of a query in the engine's own syntax, which runs on the connection or pool q.
+// Each runs a query on q, a connection or a pool, and calls scan for each row. The query must be in the engine's own
+// syntax.
 func Each(ctx context.Context, q querier, query string, args []any, scan func(r Row) error) error {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {

@@ -114,7 +114,7 @@ func (k ForeignKey) Add() string {
 // schemaPrefix begins the names of the tables that hold the versions of schemas.
 const schemaPrefix = "schema_"
 
-// Versions returns the version of each schema in a database by the schema's name. It runs its queries with the function
+// Versions returns the version of each schema in a database, keyed by the schema's name. It runs its queries with
 // query, which calls scan for each row.
 func Versions(d Dialect, query func(sql string, scan func(r Row) error) error) (map[string]int64, error) {
 	tables := `SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) = 'schema_'`
@@ -152,9 +152,9 @@ func Versions(d Dialect, query func(sql string, scan func(r Row) error) error) (
 // copyPages is how many pages are copied between two checks of the context.
 const copyPages = 256
 
-// CopySQLite copies a database to a new file while others write. The copy has the state of one moment after the call,
-// and is a single file that only its owner can read. progress is called with the number of bytes copied since its last
-// call.
+// CopySQLite copies a database to a new file, while others may write to the database. The copy has the state of the
+// database at one moment after the call has begun, and is a single file that only its owner can read. progress is
+// called with the number of bytes copied since its last call.
 func CopySQLite(ctx context.Context, srcFile, dstFile string, progress func(bytes int64)) (err error) {
 	source, err := openSingle(fileURI(srcFile) + "?" + url.Values{
 		"mode": {"ro"}, "_busy_timeout": {"5000"}, "_error_rc": {"true"},
@@ -217,8 +217,8 @@ func copyPagewise(ctx context.Context, src backuper, uri string, progress func(p
 	return errors.Join(err, backup.Finish())
 }
 
-// useRollbackJournal sets the journal mode of a copy to a rollback journal, so that the copy consists of one file, also
-// while it is read.
+// useRollbackJournal sets the journal mode of a copy to a rollback journal, so that the copy consists of one file
+// even while it is read.
 func useRollbackJournal(ctx context.Context, file string) error {
 	pool, err := openSingle(fileURI(file) + "?mode=rw&_error_rc=true")
 	if err != nil {

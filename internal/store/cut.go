@@ -12,8 +12,8 @@ func Cut[T any](list []T, limit int) (page []T, more bool) {
 	return list[:limit], true
 }
 
-// CutAt works like Cut but returns as next the key of the page's last row, after which the next page begins. If there
-// is no next page, next is the zero K.
+// CutAt works like Cut, but returns the key of the page's last row as next, because the next page begins after that
+// row. If there is no next page, next is the zero value of K.
 func CutAt[T, K any](list []T, limit int, key func(T) K) (page []T, next K) {
 	page, more := Cut(list, limit)
 	if more && limit > 0 {

@@ -25,8 +25,8 @@ func (c Conn) onPostgres(words string) string {
 	return ""
 }
 
-// Enter takes the PostgreSQL advisory lock with the number gate until the end of the transaction. It waits while
-// another transaction holds that lock. It does nothing on SQLite.
+// Enter takes the PostgreSQL advisory lock whose number is gate, and keeps it until the end of the transaction. It
+// waits while another transaction holds that lock. It does nothing on SQLite.
 func (c Conn) Enter(gate int64) error {
 	if c.db.dialect == SQLite {
 		return nil

@@ -71,9 +71,9 @@ type schema struct {
 
 var schemaName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
 
-// Register adds a schema, whose migrations the next Start applies; a Start that is running may not. It reads
-// s.Migrations but not the database. Registering the same name again with the same files changes nothing; with other
-// files it is an error.
+// Register adds a schema. The next Start applies the schema's migrations; a Start that is already running may leave
+// them out. Register reads s.Migrations but not the database. Registering the same name again with the same files
+// changes nothing; with other files it is an error.
 func (db *DB) Register(s Schema) error {
 	added, err := newSchema(s, db.dialect)
 	if err != nil {

@@ -33,7 +33,8 @@ var marks = []struct {
 	err           error
 }{{RestoringEnding, RestoringTable, errRestoring}, {MovingEnding, MovingTable, errMoving}}
 
-// OwnMark makes Start open a marked database. It is for the program that has set the mark.
+// OwnMark makes Start open a database even if it is marked. The mark means that a restore or a move into the database
+// is unfinished. OwnMark is for the program that has set the mark.
 func (db *DB) OwnMark() { db.ownMark.Store(true) }
 
 // checkMark returns an error if a file beside the database marks it.

@@ -22,7 +22,7 @@ type pipeline struct {
 	ended   bool
 }
 
-// newPipeline returns a transaction on conn that begins with the statements opening. It sends nothing yet.
+// newPipeline returns a transaction on conn that begins with the statements in opening. It sends nothing yet.
 func newPipeline(conn *sql.Conn, opening []string) *pipeline {
 	p := &pipeline{conn: conn, opening: len(opening)}
 	for _, statement := range opening {

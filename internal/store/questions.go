@@ -29,9 +29,9 @@ func (q *Questions) All(scan func(r Row) error, query string, args ...any) {
 	q.list = append(q.list, question{query, args, false, scan})
 }
 
-// Ask runs the queries in order: within a Write on PostgreSQL in one message, otherwise one after another. It returns
-// the first error of a query or a scan function and does not scan the results of later queries, which may have run
-// nevertheless.
+// Ask runs the queries in order. Within a Write on PostgreSQL it sends them in one message; otherwise it runs them
+// one after another. It returns the first error of a query or a scan function and does not scan the results of later
+// queries, which may have run nevertheless.
 func (c Conn) Ask(q *Questions) error {
 	if c.pipeline == nil {
 		return c.askEach(q.list)

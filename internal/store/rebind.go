@@ -88,8 +88,8 @@ func through(s, terminator string, offset int) int {
 	return len(s)
 }
 
-// quotedLength returns the length of the quoted text at the beginning of s, whose first byte is the quote. With
-// escapes, a backslash escapes the next byte. A doubled quote is read as the end of one text and the beginning of
+// quotedLength returns the length of the quoted text at the beginning of s, whose first byte is the quote. If escapes
+// is true, a backslash escapes the next byte. A doubled quote is read as the end of one text and the beginning of
 // another, which gives the same result.
 func quotedLength(s string, escapes bool) int {
 	for j := 1; j < len(s); j++ {

@@ -19,18 +19,19 @@ import (
 // releaseNumber matches the first two numbers of a version. They identify a release.
 var releaseNumber = regexp.MustCompile(`^(\d{1,6})\.(\d{1,6})(?:\.|$)`)
 
-// SetRelease sets the version of this program, such as 0.1.0. Without a version, or with one of another form, programs
-// of other releases cannot use the database at the same time. It must be called before Register.
+// SetRelease sets the version of this program, such as 0.1.0. If there is no version, or if the version has another
+// form, programs of other releases cannot use the database at the same time. SetRelease must be called before
+// Register.
 func (db *DB) SetRelease(version string) {
 	db.mu.Lock()
 	defer db.mu.Unlock()
 	db.release = version
 }
 
-// follows reports whether a version belongs to the same release as the version older, or to the next release. In the
-// next release, the second number is one higher, or the first number is one higher and the second is 0.
-func follows(version, older string) bool {
-	next, base := releaseNumber.FindStringSubmatch(version), releaseNumber.FindStringSubmatch(older)
+// follows reports whether version belongs to the same release as olderVersion, or to the next release. In the next
+// release, the second number is one higher, or the first number is one higher and the second is 0.
+func follows(version, olderVersion string) bool {
+	next, base := releaseNumber.FindStringSubmatch(version), releaseNumber.FindStringSubmatch(olderVersion)
 	if next == nil || base == nil {
 		return false
 	}
@@ -87,9 +88,9 @@ func (s *schema) checkUsable(ctx context.Context, provider *goose.Provider, pool
 	return nil
 }
 
-// foreignRelease returns the release that applied the migrations after a version. If several releases did, it returns
-// the first one that does not follow the release of this program, as the function follows reports, or else the last. It
-// returns "" if one of the migrations is not additive.
+// foreignRelease returns the release that applied the migrations after a version. If several releases applied them,
+// it returns the first one that does not follow the release of this program, or the last one if all of them follow
+// it; see the function follows. foreignRelease returns "" if one of the migrations is not additive.
 func (s *schema) foreignRelease(ctx context.Context, pool *sql.DB, afterVersion int64) (string, error) {
 	exists, err := s.hasAdditiveColumn(ctx, pool)
 	if err != nil || !exists {

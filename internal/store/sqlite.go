@@ -338,8 +338,8 @@ func (s *sqlite) probe(ctx context.Context) error {
 	return err
 }
 
-// retire takes pools out of use whose file is gone from its path. It closes the writer. The readers' pools are closed
-// with the engine, so that reads under way go on; until then they keep no idle connections.
+// retire takes pools out of use after their file has gone from its path. It closes the writer. The readers' pools are
+// closed with the engine, so that reads under way go on; until then they keep no idle connections.
 func (s *sqlite) retire(pools *sqlitePools) {
 	if slices.Contains(s.retired, pools) {
 		return

@@ -19,9 +19,10 @@ import (
 const lockPoll = 20 * time.Millisecond
 
 // lockFile takes a lock that also excludes other processes, and that ends with this process even after a crash. It
-// waits for at most wait. The lock is an exclusive transaction on an empty SQLite file, so it needs no system-specific
-// code. The file is not removed: otherwise a third process could make and lock a new file while this one is locked.
-func lockFile(ctx context.Context, file string, wait time.Duration) (unlock func(), err error) {
+// waits for at most maxWait. The lock is an exclusive transaction on an empty SQLite file, so it needs no
+// system-specific code. The file is not removed: otherwise a third process could make and lock a new file while this
+// one is locked.
+func lockFile(ctx context.Context, file string, maxWait time.Duration) (unlock func(), err error) {
 	if err := touch(file); err != nil {
 		return nil, err
 	}
@@ -36,7 +37,7 @@ func lockFile(ctx context.Context, file string, wait time.Duration) (unlock func
 		}
 	}()
 
-	ctx, cancel := context.WithTimeout(ctx, wait)
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	ticker := time.NewTicker(lockPoll)
 	defer ticker.Stop()
@@ -143,9 +144,10 @@ func holdLock(ctx context.Context, pool *sql.DB, file string) (*sql.Tx, error) {
 // errOvertaken means that another process recorded its id before this one had the lock.
 var errOvertaken = errors.New("another process takes the lock")
 
-// takeLock makes one attempt of holdLock. It first commits the process id to the lock file, so that other processes can
-// read it, and then begins the transaction that is the lock, and returns it. The error is errOvertaken if another
-// process changed the id in between, or an error of SQLite, such as SQLITE_BUSY if another process has the lock.
+// takeLock makes one attempt of holdLock. It first commits the process id to the lock file, so that other processes
+// can read the id. It then begins the transaction that is the lock, and returns this transaction. The error is
+// errOvertaken if another process changed the id in between, or an error of SQLite, such as SQLITE_BUSY if another
+// process has the lock.
 func takeLock(ctx context.Context, pool *sql.DB) (*sql.Tx, error) {
 	pid := int64(os.Getpid())
 	if _, err := pool.ExecContext(ctx, "PRAGMA user_version = "+strconv.FormatInt(pid, 10)); err != nil {

@@ -153,9 +153,9 @@ func (db *DB) Read(ctx context.Context, fn func(c Conn) error) error {
 	return db.settleError(ctx, fn(Conn{ctx: ctx, db: db, q: db.engine.readers()}))
 }
 
-// ReadBriefly works like Read, for a few statements that each find a small number of rows by an index. On SQLite all of
-// them use one connection, so fn must not call Read, and the end of ctx does not interrupt a statement. Watching ctx
-// would need two goroutines per statement, which cost more than most of these statements.
+// ReadBriefly works like Read, for a few statements that each find a small number of rows by an index. On SQLite
+// these statements use one connection, so fn must not call Read, and the end of ctx does not interrupt a statement.
+// Watching ctx would need two goroutines per statement, which cost more than most of these statements.
 func (db *DB) ReadBriefly(ctx context.Context, fn func(c Conn) error) error {
 	return db.Read(ctx, func(c Conn) error {
 		pool := db.engine.brief()

@@ -61,7 +61,7 @@ func (t *PostgresTemplate) Copy(tb testing.TB, fill func(dsn string) error) *Pos
 	return postgresLike(tb, t.name)
 }
 
-// postgresLike returns a new database on the shared server with the content of the database template.
+// postgresLike returns a new database on the shared server with the content of the database that template names.
 func postgresLike(tb testing.TB, template string) *PostgresServer {
 	tb.Helper()
 	shared, err := sharedPostgres()

@@ -18,7 +18,7 @@ var (
 	badMarkup   = regexp.MustCompile(`(?i)<\s*(script|iframe|object|embed|svg|math|style|link|meta|base|form|button|video|audio|template|noscript|details)|<[^>]*\s(on[a-z]+|style|srcdoc)\s*[=>]`)
 )
 
-// Executable reports whether HTML that was made from one of these texts could run a script.
+// Executable reports whether HTML that was made from one of the texts of Scripts could run a script.
 func Executable(html string) bool {
 	return badURL.MatchString(html) || badMarkup.MatchString(quotedValue.ReplaceAllString(html, `""`))
 }

@@ -54,8 +54,8 @@ type server struct {
 	ended chan struct{}  // closed when the supervisor has ended
 }
 
-// newServer makes the folder of a server and chooses its port. signal is the signal that stops the program, and account
-// runs the program.
+// newServer makes the folder of a server and chooses its port. account is the account under which the server's
+// program runs, and signal is the signal that stops the program.
 func newServer(name, signal string, account *account) (*server, error) {
 	// t.TempDir is not used, because the server's account may have no access to its parents.
 	dir, err := os.MkdirTemp("", "tollgate-"+name+"-")
@@ -111,7 +111,8 @@ func (s *server) start() error {
 	}
 }
 
-// stop stops the server and waits for its end. With keep its folder stays, so that it can start again.
+// stop stops the server and waits for its end. If keep is true, the server's folder stays, so that the server can
+// start again.
 func (s *server) stop(keep bool) error {
 	if s.input == nil {
 		if !keep {

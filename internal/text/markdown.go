@@ -224,7 +224,8 @@ func opensMany(markdown string) bool {
 	return false
 }
 
-// depth returns the level of the deepest node below n, whose own level is given. It stops beyond maxNesting.
+// depth returns the level of the deepest node below n. level is the level of n itself. depth does not look further
+// down once the level is beyond maxNesting.
 func depth(n ast.Node, level int) int {
 	if level > maxNesting {
 		return level

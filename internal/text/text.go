@@ -19,7 +19,7 @@ func Lines(s string) string { return Normal(strings.ReplaceAll(s, "\r\n", "\n"))
 // Fold returns a name in the form in which names are compared, without differences of case and width.
 func Fold(name string) string { return Storable(strings.ToLower(norm.NFKC.String(Normal(name)))) }
 
-// Storable replaces U+0000 in a search text, which PostgreSQL does not accept.
+// Storable replaces U+0000 in a search text, because PostgreSQL does not accept this character.
 func Storable(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }
 
 // IsLine reports whether a text is a single line without control characters. Bidirectional controls count as control

@@ -33,7 +33,7 @@ type Key struct {
 	mount, name string
 }
 
-// Key returns the key with a name in the engine at the path mount. It does not contact the server.
+// Key returns the key with a name in the engine whose path is mount. It does not contact the server.
 func (c *Client) Key(mount, name string) *Key { return &Key{c, escape(mount), escape(name)} }
 
 // Version is a version of a signing key.
@@ -235,7 +235,7 @@ func CipherVersion(ciphertext string) int {
 	return number
 }
 
-// split splits a text vault:v<version>:<rest>. ok is false for any other text.
+// split splits a text of the form vault:v<version>:<rest>. ok is false for any other text.
 func split(text string) (number int, rest string, ok bool) {
 	text, ok = strings.CutPrefix(text, "vault:v")
 	if !ok {

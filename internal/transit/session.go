@@ -74,8 +74,8 @@ func (c *Client) login(ctx context.Context, l *login, previous *session) {
 	close(l.done)
 }
 
-// auth requests a token from the server by a request with body to path. token authenticates the request, unless it is
-// empty. op is as for call.
+// auth gets a token from the server by sending a request with body to path. The request itself is authenticated with
+// token, unless token is empty. op is as for call.
 func (c *Client) auth(ctx context.Context, op, path, token string, body any) (*session, error) {
 	var answer struct {
 		Auth struct {

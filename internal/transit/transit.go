@@ -152,9 +152,9 @@ func escape(path string) string {
 	return strings.Join(words, "/")
 }
 
-// call sends a request with a token, and decodes the member data of the answer into data. If the server refuses the
-// token, call repeats the request once with a new token. op is the operation for Options.Observe. body is sent as JSON,
-// unless it is nil.
+// call sends a request with a token, and decodes the member "data" of the answer into data. If the server refuses the
+// token, call repeats the request once with a new token. op is the operation for Options.Observe. body is sent as
+// JSON, unless it is nil.
 func (c *Client) call(ctx context.Context, op, method, path string, body, data any) error {
 	s, err := c.session(ctx, nil)
 	if err != nil {
@@ -174,8 +174,8 @@ func (c *Client) call(ctx context.Context, op, method, path string, body, data a
 // errBusy means that the request should be repeated.
 var errBusy = fmt.Errorf("%w: it is on standby or busy", ErrUnavailable)
 
-// askPatiently sends a request with a token and repeats it while the server is on standby or busy, after each of
-// pauses. The other arguments are as for call.
+// askPatiently sends a request with a token. While the server is on standby or busy, askPatiently repeats the
+// request, after each of the waits in the variable pauses. The other arguments are as for call.
 func (c *Client) askPatiently(ctx context.Context, op, method, path, token string, body, data any) error {
 	for i := 0; ; i++ {
 		err := c.ask(ctx, op, method, path, token, body, &struct {

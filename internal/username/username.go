@@ -129,7 +129,7 @@ func (r Reserved) Check(name string) error {
 	return nil
 }
 
-// lettersOf returns a key without its characters other than letters and digits.
+// lettersOf returns a key with only its letters and digits.
 func lettersOf(key string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsNumber(r) {

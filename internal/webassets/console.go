@@ -46,9 +46,9 @@ type Console struct {
 	page Page
 }
 
-// NewConsole returns a console with the files of the folder root and, below parts/, the files that all consoles share.
-// The console is served with the Content-Security-Policy policy. Scripts are served without their lines of comments,
-// which browsers would download for nothing.
+// NewConsole returns a console with the files of the folder root and, below parts/, the files that all consoles
+// share. policy is the Content-Security-Policy of the console. Scripts are served without their comment lines,
+// because browsers would download these lines for nothing.
 func NewConsole(policy string, files fs.FS, root string, page Page) *Console {
 	c := &Console{New(policy).Load(files, root).Load(parts, "."), page}
 	for name, text := range look.Files() {
@@ -80,7 +80,8 @@ func (c *Console) Has(name string, bar look.Bar) bool {
 	return name == Document || c.Files.Has(name) || shared && bar.Brand.Has(file)
 }
 
-// Serve answers a GET or HEAD request with a file, which must exist. The document includes the bar.
+// Serve answers a GET or HEAD request with the file of the given name, which must exist. For the name Document, it
+// answers with the console's page, which includes the bar.
 func (c *Console) Serve(w http.ResponseWriter, r *http.Request, name string, bar look.Bar) {
 	file, shared := strings.CutPrefix(name, below)
 	switch {

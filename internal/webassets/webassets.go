@@ -13,7 +13,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/look"
 )
 
-// Policy returns a Content-Security-Policy that lets pages load files only from their own site. connect are further
+// Policy returns a Content-Security-Policy that lets pages load files only from their own site. connect lists further
 // sources for connect-src.
 func Policy(connect ...string) string {
 	sources := strings.Join(append([]string{"'self'"}, connect...), " ")

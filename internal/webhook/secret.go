@@ -17,8 +17,8 @@ const (
 	plainPrefix = "plain."
 )
 
-// NewSecret makes a secret for the webhook with the URL address. sealed is the stored form, which cannot be used with
-// another URL. The caller shows the secret once to the person who adds the webhook.
+// NewSecret makes a secret for the webhook whose URL is address. sealed is the stored form of the secret, which
+// cannot be used with another URL. The caller shows the secret once to the person who adds the webhook.
 func (h *Hooks) NewSecret(ctx context.Context, address string) (secret, sealed string, err error) {
 	raw := make([]byte, 32)
 	_, _ = rand.Read(raw) // never fails
@@ -59,7 +59,8 @@ func (h *Hooks) openSecret(ctx context.Context, address, sealed string) ([]byte,
 // associatedData returns the data that binds an encrypted secret to the table and to the webhook's URL.
 func associatedData(table, address string) []byte { return []byte(table + "/secret/" + address) }
 
-// Sealed returns the column of the sealed secrets of a service's webhooks, whose tables begin with prefix.
+// Sealed returns the column that holds the sealed secrets of a service's webhooks. The names of the service's webhook
+// tables begin with prefix.
 func Sealed(prefix string) sealed.Columns {
 	table := prefix + "_webhooks"
 	return sealed.Columns{{

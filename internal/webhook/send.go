@@ -120,8 +120,8 @@ func (h *Hooks) deliverTo(ctx context.Context, s *Sender, id int64) (done int, e
 	return done, nil
 }
 
-// attempt makes one attempt and records its outcome. It reports whether the delivery was accepted; if not, that is
-// logged, unless the process ends.
+// attempt makes one attempt and records its outcome. It reports whether the delivery was accepted. If the delivery
+// was not accepted, attempt logs that, unless the process ends.
 func (h *Hooks) attempt(ctx context.Context, s *Sender, o *outgoing) (accepted bool, err error) {
 	status, failure := h.send(ctx, s, o)
 	settling, cancel := jobs.Settling(ctx)

@@ -135,8 +135,8 @@ func (h *Hooks) Check(address string, topics []string) (string, []string, error)
 	return address, slices.Compact(topics), nil
 }
 
-// Add adds a webhook with the results of Check and NewSecret, on behalf of the user creator. It returns ErrMany if
-// there are too many webhooks.
+// Add adds a webhook with the results of Check and NewSecret. creator is the user on whose behalf the webhook is
+// added. Add returns ErrMany if there are too many webhooks.
 func (h *Hooks) Add(c store.Conn, address string, topics []string, sealed, creator string) (id int64, err error) {
 	var n int
 	if err := c.Row("SELECT count(*) FROM " + h.hooks).Scan(&n); err != nil {

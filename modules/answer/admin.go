@@ -83,7 +83,7 @@ func refuse(status int, message string) error {
 	return caddy.APIError{HTTPStatus: status, Err: errors.New(message)}
 }
 
-// checkMethod returns an error with the status 405 if the method of a request is not among allowed.
+// checkMethod returns an error with the status 405 if the method of a request is not one of the allowed methods.
 func checkMethod(r *http.Request, allowed ...string) error {
 	if slices.Contains(allowed, r.Method) {
 		return nil

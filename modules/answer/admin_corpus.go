@@ -203,8 +203,8 @@ func (t progressLine) plus(p corpus.Progress, problems []string) progressLine {
 	return t
 }
 
-// readIngestion reads what to ingest from the request: a JSON object with paths, or documents, which it stores in a
-// temporary file. If it returns no error, the caller must call removeBody, which removes this file.
+// readIngestion reads from the request what to ingest: either paths in a JSON object, or documents. It stores
+// documents in a temporary file. If it returns no error, the caller must call removeBody, which removes this file.
 func readIngestion(w http.ResponseWriter, r *http.Request) (source ingestion, removeBody func(), err error) {
 	mediaType, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {

@@ -89,7 +89,8 @@ func (h *Handler) unmarshalQuota(d *caddyfile.Dispenser) (err error) {
 	return nil
 }
 
-// unmarshalCache parses the option cache: off, or for how long a repeated question gets the same answer.
+// unmarshalCache parses the argument of the option cache. The argument is off, or the time for which a repeated
+// question gets the same answer.
 func (h *Handler) unmarshalCache(d *caddyfile.Dispenser) error {
 	var text string
 	if !d.AllArgs(&text) {

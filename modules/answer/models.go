@@ -127,9 +127,10 @@ func (d *cascadeTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // cascadeTransports are a node's transports: for the language model and for the model of dense vectors.
 type cascadeTransports struct{ model, dense cascadeTransport }
 
-// connectCascade connects n's transports with the cascade of the configuration that is being provisioned, with the
-// endpoints' users and keys. The connection is made when the configuration starts: if it fails, the previous cascade
-// stays in use. Cleanup disconnects. Endpoints whose URL is not Cascade are left out.
+// connectCascade connects n's transports with the cascade of the configuration that is being provisioned. They use
+// the endpoints' users and keys. The connection is made when the configuration starts: if the configuration fails to
+// start, the previous cascade stays in use. Cleanup ends the connection. Endpoints whose URL is not Cascade are left
+// out.
 func (h *Handler) connectCascade(ctx caddy.Context, n *cascadeTransports) error {
 	for _, connection := range []struct {
 		endpoint  *Endpoint
@@ -261,8 +262,8 @@ func (h *Handler) provisionDense(transport *cascadeTransport) (*models.Embedding
 	return &models.Embeddings{URL: address, Key: h.Dense.bearer(), Name: h.Dense.Model, Client: client}, nil
 }
 
-// provisionWeb returns the configured provider of web search, or nil if no provider is configured. Pages may be in the
-// networks of allow besides public addresses.
+// provisionWeb returns the configured provider of web search, or nil if no provider is configured. Pages may be at
+// public addresses and in the networks of allow.
 func (h *Handler) provisionWeb(allow []netip.Prefix) (*websearch.Provider, error) {
 	if h.WebSearch == nil {
 		return nil, nil // there is none

@@ -78,8 +78,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return next.ServeHTTP(w, r)
 }
 
-// refuse returns the error for a request whose credential was refused with err: with the status of err, or 401. With
-// 401 it sets a challenge unless the provider has set one.
+// refuse returns the error for a request whose credential was refused with err. The status is that of err, or 401 if
+// err has no status. With the status 401, refuse also sets a challenge, unless the provider has set one.
 func refuse(w http.ResponseWriter, err error) error {
 	status := http.StatusUnauthorized
 	if refusal, known := apierror.From(err); known {

@@ -46,8 +46,9 @@ func Unchecked(ctx caddy.Context) bool {
 	return false
 }
 
-// routesCheckKey reports whether any of the provisioned routes checks the key. It ignores routes that end the request,
-// and routes of group, which is the group of the handler's own route, because only one route of a group runs.
+// routesCheckKey reports whether any of the provisioned routes checks the key. It ignores routes that end the
+// request. It also ignores the routes of group, the group of the handler's own route, because only one route of a
+// group runs.
 func routesCheckKey(routes caddyhttp.RouteList, group string) bool {
 	return slices.ContainsFunc(routes, func(r caddyhttp.Route) bool {
 		if r.Terminal || group != "" && r.Group == group {
@@ -75,8 +76,8 @@ func isGatewayKey(p caddyauth.Authenticator) bool {
 }
 
 // earlierHandlersCheckKey reports whether one of the handlers before module checks the key. handlers is the JSON of a
-// route that is being provisioned. If the route has several handlers with the name of module, the last is taken for
-// module, so that no warning is given in error.
+// route that is being provisioned. If the route has several handlers with the name of module, the last of them is
+// treated as module, so that no wrong warning is given.
 func earlierHandlersCheckKey(handlers []json.RawMessage, module caddy.Module) bool {
 	name := module.CaddyModule().ID.Name()
 	last := -1 // if no handler has the name, none is before module

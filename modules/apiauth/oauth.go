@@ -305,8 +305,8 @@ func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 // insufficientAuthentication is the error code of RFC 9470 section 3.
 const insufficientAuthentication = "insufficient_user_authentication"
 
-// signInFault returns a message that the user's sign-in is not strong or recent enough for the options acr and max_age,
-// or "" if it is.
+// signInFault returns a message if the user's sign-in is not strong or recent enough for the options acr and max_age.
+// It returns "" if the sign-in is strong and recent enough.
 func (o *OAuth) signInFault(g *granted) string {
 	switch acr, _ := g.subject.Claims["acr"].(string); {
 	case len(o.ACR) > 0 && !slices.Contains(o.ACR, acr):
@@ -369,10 +369,10 @@ func (o *OAuth) verify(ctx context.Context, text string) (g *granted, size int64
 	return g, size, token.Expires, err
 }
 
-// grant makes the user from the claims of a valid token that expires at expires. encoded is the length of the text
-// from which the claims were decoded. grant returns an error for the wrong issuer, audience or subject. A missing
-// scope is no error, but is reported in missingScope, because the challenge for it differs. size is the user's
-// approximate size in bytes.
+// grant makes the user from the claims of a valid token. expires is the time at which the token expires, and encoded
+// is the length of the text from which the claims were decoded. grant returns an error for the wrong issuer, audience
+// or subject. A missing scope is no error, but is reported in missingScope, because the challenge for it differs.
+// size is the user's approximate size in bytes.
 func (o *OAuth) grant(claims map[string]any, encoded int, expires time.Time) (g *granted, size int64, err error) {
 	text := func(name string) string {
 		value, _ := claims[name].(string)

@@ -70,8 +70,9 @@ func (i *Introspection) close() {
 	}
 }
 
-// introspect checks a token at the authorization server. It returns the user, the user's approximate size in bytes, and
-// until when the result may be cached: for the time of the option cache, but not after the token expires.
+// introspect checks a token at the authorization server. It returns the user, the user's approximate size in bytes,
+// and the time until which the result may be cached. The result may be cached for the time of the option cache, but
+// not after the token expires.
 func (o *OAuth) introspect(
 	ctx context.Context, token string,
 ) (g *granted, size int64, cachedUntil time.Time, err error) {

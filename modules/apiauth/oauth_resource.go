@@ -76,8 +76,8 @@ func strongerParams(o *OAuth) string {
 }
 
 // challenge sets the header WWW-Authenticate of a response (RFC 6750 section 3, RFC 9728 section 5.1). asDPoP means
-// that the token was sent with the scheme DPoP, which the challenge then has too (RFC 9449 section 7.1). code is the
-// OAuth error code, and is empty if no token was sent. code and description must be ASCII without quotes.
+// that the token was sent with the scheme DPoP; the challenge then has this scheme too (RFC 9449 section 7.1). code
+// is the OAuth error code, and is empty if no token was sent. code and description must be ASCII without quotes.
 func (res *resource) challenge(w http.ResponseWriter, asDPoP bool, code, description string) {
 	var params []string
 	scheme := "Bearer "

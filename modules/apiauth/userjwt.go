@@ -330,9 +330,9 @@ type verified struct {
 	subject *User          // for later handlers
 }
 
-// newVerified returns the user subject, and its approximate size in bytes for the cache. The placeholders are metadata,
-// the issuer, and each claim that is a text of at most maxClaim bytes. encoded is the length of the text from which the
-// claims were decoded.
+// newVerified returns subject as a verified user, and the user's approximate size in bytes for the cache. The user's
+// placeholders are those in metadata, the issuer, and each claim that is a text of at most maxClaim bytes. encoded is
+// the length of the text from which the claims were decoded.
 func newVerified(subject *User, metadata map[string]string, encoded int) (v verified, size int64) {
 	metadata["issuer"] = subject.Issuer
 	for name, value := range subject.Claims {

@@ -34,8 +34,8 @@ func ValidUserID(id string) bool {
 	return true
 }
 
-// SignUserToken returns a token for a user, and when the token expires: at ttl after now. keys are the keys that the
-// keyring derives for UserTokens.
+// SignUserToken returns a token for a user and the time at which the token expires, which is ttl after now. keys are
+// the keys that the keyring derives for UserTokens.
 func SignUserToken(
 	keys [][]byte, user string, now time.Time, ttl time.Duration,
 ) (token string, expires time.Time, err error) {

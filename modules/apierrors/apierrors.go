@@ -292,9 +292,9 @@ func (h *Handler) answer(w *responseWriter, f format, strippedPath string, isHea
 	}
 }
 
-// logCode returns the error code for the logs, which does not depend on the format of the response. It is the code that
-// the chat format has for the error. Only a status 502 without a code is logged as bad_gateway, because the chat format
-// calls it the failure of all providers.
+// logCode returns the error code for the logs, which does not depend on the format of the response. It is the code
+// that the chat format has for the error, with one exception: an error with status 502 and without a code is logged
+// as bad_gateway, because the chat format calls such an error the failure of all providers.
 func logCode(e *apierror.Error) string {
 	if e.Code == "" && e.Status == http.StatusBadGateway {
 		return "bad_gateway"

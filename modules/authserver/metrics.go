@@ -170,7 +170,8 @@ func (r *recorder) WriteHeader(status int) {
 	r.ResponseWriterWrapper.WriteHeader(status)
 }
 
-// done records a request that was answered. route is the pattern of its path, and start the time at which it began.
+// done records a request that was answered. route is the pattern of the request's path, and start is the time at
+// which the request began.
 func (r *recorder) done(method, route string, start time.Time) {
 	if r.status == 0 {
 		r.status = http.StatusOK

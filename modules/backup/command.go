@@ -141,8 +141,8 @@ func restoreCommand(root *cobra.Command) {
 	})
 }
 
-// needsKey reports whether a database of a backup has the table of check values, which it has if a service on it stores
-// secrets that the master key encrypts.
+// needsKey reports whether a database of a backup has the table of check values. A database has this table if a
+// service on it stores secrets that the master key encrypts.
 func needsKey(m *backup.Manifest) bool {
 	return slices.ContainsFunc(m.Databases, func(d backup.DatabaseCopy) bool {
 		_, ok := d.Schemas[sealed.Schema().Name]

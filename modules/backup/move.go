@@ -98,9 +98,9 @@ func moveCommand(root *cobra.Command) {
 // shownDigest is how many characters of a digest are shown to people.
 const shownDigest = 16
 
-// sourceOf returns the database to copy. If source, the value of the flag --from, is set, this is the database that it
-// describes. Otherwise it is the own database of the service with the given name or, if name is empty, the common
-// database.
+// sourceOf returns the database to copy. source is the value of the flag --from. If source is set, it describes the
+// database. Otherwise the database is the own database of the service with the given name or, if name is empty, the
+// common database.
 func sourceOf(state backup.State, source, name string) (*store.DB, error) {
 	if source != "" {
 		db, err := openArgument(source)

@@ -140,7 +140,8 @@ func (t *Token) identify(w http.ResponseWriter, r *http.Request) (*rights.Actor,
 	return actor, err
 }
 
-// charge takes the charge for an invalid token from the budget. It returns cause, or a 429 once the budget is spent.
+// charge takes the charge for an invalid token from the budget. It returns cause, or an error with status 429 once
+// the budget is spent.
 func (t *Token) charge(w http.ResponseWriter, r *http.Request, cause error) error {
 	c := t.BadToken
 	store := t.app.Counters()

@@ -57,7 +57,7 @@ func Read(
 // before decompression, because the decoder allocates the window as soon as it reads the header of the frame.
 const maxZstdWindow = 8 << 20
 
-// readAll reads the body of r from source: a body that is large, compressed, or of unknown length. See Read for budget
+// readAll reads the body of r from source. The body is large, compressed, or of unknown length. See Read for budget
 // and owner.
 func readAll(r *http.Request, source io.Reader, budget *memory.Budget, owner string) ([]byte, *wire.Lease, error) {
 	packed := &io.LimitedReader{R: source, N: Max + 1} // also limits a large body that decompresses to little

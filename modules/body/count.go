@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// WriteCount answers a request to count tokens: it writes the number tokens in the client's format.
+// WriteCount answers a request to count tokens: it writes their number in the client's format.
 func WriteCount(w http.ResponseWriter, format formats.Counter, tokens int64) error {
 	answer := format.AppendCount(nil, tokens)
 	rest.NoSniff(w.Header())

@@ -270,9 +270,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return next.ServeHTTP(w, r)
 }
 
-// admit charges the cost of a request, or returns an error that refuses it. It returns the writer for the response and
-// the key under which the cost was counted; the key is empty if there is no limit. It is separate from ServeHTTP to
-// keep the stack small that an open stream holds.
+// admit charges the cost of a request, or returns an error that refuses it. It returns the writer for the response
+// and the key under which the cost was counted; the key is empty if there is no limit. It is separate from ServeHTTP
+// so that an open stream holds only a small stack.
 func (h *Handler) admit(w http.ResponseWriter, r *http.Request) (response http.ResponseWriter, key string, err error) {
 	repl, _ := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	limit, limited, err := h.limit.value(repl)

@@ -128,8 +128,8 @@ func (hw *headerWriter) refuse(header http.Header, names *headerSet, res counter
 }
 
 // set sets the headers. All values are substrings of one string and share one slice, which takes two allocations
-// instead of nine. strictest means to set also the headers that describe only one budget, the strictest. reset is the
-// time until the reset in these headers.
+// instead of nine. The headers that can describe only one budget are set only if strictest is true, which means that
+// this budget is the strictest. reset is the time until the reset in these headers.
 func (hw *headerWriter) set(
 	header http.Header, names *headerSet, res counters.Result, cost int64, reset time.Duration, strictest bool,
 ) {

@@ -54,8 +54,8 @@ func (h *Handler) countKey(r *http.Request, repl *caddy.Replacer) (string, error
 	return string(key), nil
 }
 
-// AddressKey returns the key in the store for the client's address, as the budget with this name and window uses it for
-// clients without an authenticated user.
+// AddressKey returns the key of the client's address in the store. The budget with this name and window uses this key
+// for clients without an authenticated user.
 func AddressKey(ctx context.Context, name string, window time.Duration) string {
 	return string(appendAddress([]byte(prefixOf(name, window)+"ip:"), edge.AddressIn(ctx)))
 }

@@ -27,10 +27,10 @@ type responseWriter struct {
 	headerSets [3]*headerSet // headers that budgets have written; at most one set for each of the three notations
 }
 
-// keepHeaders records that a budget has written the headers in written. It returns the writer that removes other rate
+// keepHeaders records that a budget has written the headers in names. It returns the writer that removes other rate
 // limit headers. The first budget of a request creates that writer; for later budgets, w already wraps it and is
 // returned.
-func keepHeaders(ctx context.Context, w http.ResponseWriter, written *headerSet) http.ResponseWriter {
+func keepHeaders(ctx context.Context, w http.ResponseWriter, names *headerSet) http.ResponseWriter {
 	outer, ok := caddyhttp.GetVar(ctx, writerVar).(*responseWriter)
 	if !ok {
 		outer = new(responseWriter)
@@ -39,8 +39,8 @@ func keepHeaders(ctx context.Context, w http.ResponseWriter, written *headerSet)
 		w = outer
 	}
 	for i, known := range outer.headerSets {
-		if known == nil || known == written {
-			outer.headerSets[i] = written
+		if known == nil || known == names {
+			outer.headerSets[i] = names
 			break
 		}
 	}

@@ -120,8 +120,8 @@ func (p *passthroughRequest) chargeBeforeDelete(ctx context.Context, batch *pass
 	return err
 }
 
-// readFile streams a file from a provider into a writer that adds up its costs or checks it. o is an object that was
-// made with the same provider key as the file, and id is the id of the file.
+// readFile streams a file from a provider into dst, which adds up the costs in the file or checks the file. o is an
+// object that was made with the same provider key as the file, and id is the id of the file.
 func (p *passthroughRequest) readFile(
 	ctx context.Context, endpoint *passthrough.Endpoint, o *passthrough.Resource, id string, dst io.WriteCloser,
 ) error {

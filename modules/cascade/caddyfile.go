@@ -133,7 +133,7 @@ func (h *Handler) weight(d *caddyfile.Dispenser) error {
 	return nil
 }
 
-// answerItems parses the option answer_items: how long the items of answers are stored.
+// answerItems parses the option answer_items, which sets how long the items of answers are stored.
 func (h *Handler) answerItems(d *caddyfile.Dispenser) error {
 	var text string
 	if !d.AllArgs(&text) {

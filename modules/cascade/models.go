@@ -127,8 +127,8 @@ func (o *usableModels) list() []modellist.Model {
 	return all
 }
 
-// forClaude puts names with the prefix "claude-" in front of the list, for tiers, aliases and models of other vendors.
-// Clients that show only Anthropic's names then show these too.
+// forClaude puts additional names in front of the list: those of tiers, aliases and other vendors' models, with the
+// prefix "claude-". Clients that show only Anthropic's names then show these names too.
 func (o *usableModels) forClaude(models []modellist.Model) []modellist.Model {
 	var prefixed []modellist.Model
 	for _, m := range models {

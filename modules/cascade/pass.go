@@ -259,9 +259,9 @@ func (p *passthroughRequest) providerFor(code string) *keychain.Candidate {
 	return nil
 }
 
-// recordObjects records the objects that answer, a provider's response, reports as created or deleted. If answer
-// describes a batch that has ended and was not charged before, recordObjects charges it. existing is the recorded
-// object that the request is about.
+// recordObjects records the objects that a provider's response reports as created or deleted. answer is the response.
+// If it describes a batch that has ended and was not charged before, recordObjects charges the batch. existing is the
+// recorded object that the request is about.
 func (p *passthroughRequest) recordObjects(
 	ctx context.Context, c *keychain.Candidate, key *keychain.Key, existing *passthrough.Resource, answer []byte,
 ) error {

@@ -88,9 +88,10 @@ func (h *Handler) read(
 	return nil
 }
 
-// expand returns the request body text with the stored items that it refers to: references to items are replaced by the
-// items, and the earlier items of a continued response or conversation are inserted. The memory for the items is taken
-// from the budget. lease holds the memory of text, and the returned lease that of the returned body.
+// expand returns the request body in text with the stored items that the body refers to: references to items are
+// replaced by the items, and the earlier items of a continued response or conversation are inserted. The memory for
+// the items is taken from the budget. lease holds the memory of text; the returned lease holds the memory of the
+// returned body.
 func (h *Handler) expand(
 	r *http.Request, request *cascade.Request, format formats.Format, text []byte, lease *wire.Lease,
 ) ([]byte, *wire.Lease, error) {

@@ -95,8 +95,8 @@ type keeper struct {
 	turn    *stored.Turn // nil if the request neither stores nor continues anything
 }
 
-// keeper returns the keeper for a request of identity. It returns nil if responses of the request's format are not
-// stored.
+// keeper returns the keeper for a request. identity describes the user and the team for whom the request is made.
+// keeper returns nil if responses of the request's format are not stored.
 func (h *Handler) keeper(gw *gateway.Gateway, identity *keychain.Identity, format formats.Format) *keeper {
 	if h.stored == nil || format == nil || format.Facts().Name != hub.Responses {
 		return nil
@@ -112,8 +112,8 @@ func (k *keeper) FindItems(ctx context.Context, ids []string) (map[string]string
 // KeepItem implements cascade.Stored.
 func (k *keeper) KeepItem(id string, text []byte) bool { return k.turn.KeepItem(id, text) }
 
-// begin returns the request body text with the earlier items of the response or conversation that the request
-// continues.
+// begin returns the request body in text, extended by the earlier items of the response or conversation that the
+// request continues.
 func (k *keeper) begin(ctx context.Context, text []byte) (_ []byte, err error) {
 	k.turn, text, err = k.service.Begin(ctx, k.owner, k.options, text)
 	return text, err

@@ -58,7 +58,7 @@ func noFile(cmd *cobra.Command, args []string) error {
 var previousCommand *cobra.Command
 
 // recordCommand records the registration of one of our commands. When our second command is registered, Caddy's
-// commands are already below the root, so it calls adopt.
+// commands are already below the root, so recordCommand then calls adopt.
 func recordCommand(cmd *cobra.Command) {
 	if previousCommand != nil && previousCommand.HasParent() && previousCommand.Root().Annotations[adopted] == "" {
 		adopt(previousCommand.Root())

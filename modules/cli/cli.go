@@ -39,8 +39,8 @@ func (f *Flags) Add(root *cobra.Command) {
 	root.PersistentFlags().BoolVar(&f.JSON, "json", false, "Print JSON, for programs")
 }
 
-// Group makes cmd a command that only groups subcommands. Called alone it prints its help, and an unknown subcommand is
-// an error.
+// Group makes cmd a command that only groups subcommands. If cmd is called alone, it prints its help. An unknown
+// subcommand is an error.
 func Group(cmd *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	cmd.Args = cobra.NoArgs
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
@@ -107,8 +107,8 @@ func (s *Session) Answer(value any, text func(w io.Writer)) error {
 	return encoder.Encode(value)
 }
 
-// Result prints the result of the command: value as JSON if --json is given, otherwise text on a line, unless it is
-// empty, and note as a message for people.
+// Result prints the result of the command. If --json is given, it prints value as JSON. Otherwise it prints text on a
+// line, unless text is empty, and note as a message for people.
 func (s *Session) Result(value any, text, note string) error {
 	return s.Answer(value, func(w io.Writer) {
 		if text != "" {
@@ -118,7 +118,8 @@ func (s *Session) Result(value any, text, note string) error {
 	})
 }
 
-// Table works like Answer, but rows writes tab-separated lines, as [Row] does, whose columns Table aligns.
+// Table works like Answer, but rows writes tab-separated lines, as [Row] does, and Table aligns the columns of these
+// lines.
 func (s *Session) Table(value any, rows func(w io.Writer)) error {
 	return s.Answer(value, func(out io.Writer) {
 		w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)

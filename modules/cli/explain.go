@@ -24,8 +24,8 @@ func withExplanation(run func(*cobra.Command, []string) error) func(*cobra.Comma
 	}
 }
 
-// explain returns a sentence about an error: the line of the Caddyfile that it is about, or that no server is running.
-// It returns "" if the error needs no explanation.
+// explain returns a sentence about an error. The sentence names the line of the Caddyfile that the error is about, or
+// says that no server is running. explain returns "" if the error needs no explanation.
 func explain(cmd *cobra.Command, err error) string {
 	if match := noAnswerPattern.FindStringSubmatch(err.Error()); match != nil {
 		return fmt.Sprintf(

@@ -162,9 +162,9 @@ func (l *listeners) checkPorts(ctx context.Context) error {
 // maxPorts limits how many ports of a range are checked.
 const maxPorts = 100
 
-// checkFree returns an error if another process listens on an address. Caddy sets a socket option that permits several
-// listeners on an address; checkFree does not, and so detects them. owner names the part of the configuration that uses
-// the address, for the error; it may be empty.
+// checkFree returns an error if another process listens on an address. Caddy sets a socket option that permits
+// several listeners on an address. checkFree does not set this option, so it detects other listeners. owner names the
+// part of the configuration that uses the address, for the error; it may be empty.
 func checkFree(ctx context.Context, owner string, address caddy.NetworkAddress) error {
 	if address.Network != "" && !strings.HasPrefix(address.Network, "tcp") {
 		return nil

@@ -44,7 +44,7 @@ func RegisterFunc(name string, parse httpcaddyfile.UnmarshalHandlerFunc) {
 
 // StartExpansion begins the expansion of the directive in h to other directives, whose text is generated. The caller
 // calls StartExpansion before it reads any token, then parses the generated text, and then calls finish with the file
-// name that the text had in the parser. Explain then reports errors of the generated directives for a line of the
+// name that the text had in the parser. If a generated directive causes an error, Explain then names a line of the
 // directive in h. If Explain does not record directives, StartExpansion and finish do nothing.
 func StartExpansion(h httpcaddyfile.Helper) (finish func(file string)) {
 	recorded, ok := h.Option(optionName).(*places)

@@ -34,7 +34,8 @@ func (p place) line(message string) caddyfile.Token {
 }
 
 // bestLine returns the first token of the line that matches the message best, and the line's score, which is 0 if no
-// line matches. Only lines inside a block are considered, so not the first line of the directive.
+// line matches. Only lines inside a block are considered. The first line of the directive is therefore never the
+// result.
 func bestLine(tokens []caddyfile.Token, message string) (best caddyfile.Token, highest int) {
 	var blocks []int // scores of the lines that opened the blocks around the current line
 	for i := 0; i < len(tokens); {

@@ -79,9 +79,9 @@ func Flag(d *caddyfile.Dispenser, target *bool) error {
 	return nil
 }
 
-// NoOption returns the error for an unknown word in a block. format, as of fmt.Sprintf, gets the word option as its
-// first argument, followed by args. If the word is a brace, the user has given a block to an option that takes none,
-// and the error states that.
+// NoOption returns the error for an unknown word in a block. format is a format as for fmt.Sprintf. Its arguments are
+// option, which is the unknown word, and then args. If the word is a brace, the user has given a block to an option
+// that takes none, and the error states that.
 func NoOption(d *caddyfile.Dispenser, format, option string, args ...any) error {
 	if option == "{" {
 		if name := lineOf(d); name != "{" {

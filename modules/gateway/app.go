@@ -79,10 +79,10 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision gets the database, the catalog and the option first_run from the app tollgate. It registers the metrics of
-// background jobs, and the functions that the app tollgate calls at its start, after it has run for a while, and when
-// the process ends with requests left. keychain.Sealed.Sample returns stored secrets, with which the app checks at its
-// start that the keyring can decrypt them.
+// Provision gets the database, the catalog and the option first_run from the app tollgate. It registers the metrics
+// of background jobs. It also registers the functions that the app tollgate calls at its start, after it has run for
+// a while, and when the process ends while requests are left. keychain.Sealed.Sample returns stored secrets. With
+// these secrets the app checks at its start that the keyring can decrypt them.
 func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx, a.logger = ctx, ctx.Logger()
 	var err error

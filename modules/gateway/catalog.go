@@ -220,7 +220,8 @@ func (p *Provider) override() (catalog.Override, error) {
 	return o, err
 }
 
-// PerTier converts a map of durations by the names of tiers. option is the option's name for errors.
+// PerTier returns the durations in times, a map whose keys are the names of tiers, as a catalog.PerTier. option is
+// the option's name for errors.
 func PerTier(option string, times map[string]caddy.Duration) (catalog.PerTier, error) {
 	var out catalog.PerTier
 	for name, d := range times {

@@ -243,8 +243,8 @@ func (a *App) keysFromEnvironment(ctx context.Context, service *keychain.Service
 }
 
 // banner prints instructions for the first steps. created means that key is new and must be shown. sources describes
-// the sources of models; without any, scripted reports whether the scripted model is used. The instructions are not
-// logged, because a new key is shown only once and must not be written to a log file.
+// the sources of models. If sources is empty, scripted reports whether the scripted model is used. The instructions
+// are not logged, because a new key is shown only once and must not be written to a log file.
 func (a *App) banner(key *keychain.NewKey, created bool, sources []string, scripted bool) {
 	var b strings.Builder
 	b.WriteString("\n  Tollgate is up at " + a.first.URL + "\n\n")

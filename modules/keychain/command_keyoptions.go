@@ -103,9 +103,9 @@ var keyLimitFlagNames = func() []string {
 	return names
 }()
 
-// addRemovers adds the flags --no-rate-limit and --lift to a command. limitNames has the names of the flags for its
-// other limits, and description describes --lift. lift is the value of --lift, and flagNames has the names of all flags
-// that change a limit.
+// addRemovers adds the flags --no-rate-limit and --lift to a command. limitNames has the names of the command's other
+// flags for limits, and description is the description of --lift. lift is the value of --lift, and flagNames has the
+// names of all flags that change a limit.
 func addRemovers(cmd *cobra.Command, limitNames []string, description string) (lift *bool, flagNames []string) {
 	cmd.Flags().Bool("no-rate-limit", false, "Remove the limit of requests a minute")
 	lift = cmd.Flags().Bool("lift", false, description)

@@ -19,8 +19,8 @@ type limitHolder struct {
 }
 
 // limitCommand completes cmd, a command that shows and changes the limits that the operator imposes on a holder. With
-// the flag --until it replaces them only for a time, which is called a raise. find returns the holder that the
-// arguments name.
+// the flag --until, the command replaces the limits only for a time. Such a replacement is called a raise. find
+// returns the holder that the arguments name.
 func limitCommand(
 	o *options, cmd *cobra.Command, find func(s *session, args []string) (limitHolder, error),
 ) *cobra.Command {
@@ -77,7 +77,7 @@ func limitCommand(
 	return cmd
 }
 
-// raise imposes the limits of the flags on a holder until a time, instead of the usual limits. If expiry is "none", the
+// raise imposes the limits in flags on a holder until expiry, instead of the usual limits. If expiry is "none", the
 // usual limits apply again.
 func (s *session) raise(holder limitHolder, flags *keyFlags, expiry string) error {
 	if expiry == none {

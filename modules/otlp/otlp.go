@@ -83,7 +83,7 @@ func (*Core) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision creates the sender, which does not connect before the first line.
+// Provision creates the sender. The sender does not connect before it has the first log line to send.
 func (c *Core) Provision(caddy.Context) error {
 	endpoint, err := placeholder.Resolve(c.Endpoint)
 	if err != nil {

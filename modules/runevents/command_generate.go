@@ -60,9 +60,9 @@ type generator struct {
 	domain, out string
 }
 
-// generate calls add with each generated report, from the oldest to the newest run. The last run of the last node ends
-// at now, and those of the other nodes up to one interval earlier. args are files and folders with the original
-// reports; generate fails if any of them cannot be read.
+// generate calls add with each generated report, from the oldest to the newest run. The last run of the last node
+// ends at now. The last runs of the other nodes end earlier, by at most one interval. args are files and folders with
+// the original reports; generate fails if any of them cannot be read.
 func (g *generator) generate(ctx context.Context, now time.Time, args []string, add addFunc) error {
 	type template struct {
 		payload []byte

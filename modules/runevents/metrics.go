@@ -49,8 +49,8 @@ func countQueued() float64 {
 	return float64(n)
 }
 
-// countRejected returns the total number of rejected commands. Several services may use one database, whose list is
-// counted once.
+// countRejected returns the total number of rejected commands. If several services use one database, the rejected
+// commands of that database are counted once.
 func countRejected() float64 {
 	lengths := make(map[*store.DB]int64)
 	services.Range(func(key, value any) bool {

@@ -27,7 +27,7 @@ func init() {
 	})
 }
 
-// readBudget returns the limit and the optional window of the option budget, which the long form puts on one line. The
+// readBudget returns the limit and the optional window of the option budget. The long form puts both on one line. The
 // default window is one minute.
 func readBudget(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	tokens := d.RemainingArgsAsTokens()
@@ -37,7 +37,8 @@ func readBudget(d *caddyfile.Dispenser) ([]caddyfile.Token, error) {
 	return tokens, nil
 }
 
-// costs returns the costs of the routes that differ from 1. A {prefix} in a path stands for any prefix of the service.
+// costs returns the costs of the routes whose cost is not 1. A {prefix} in a path stands for any prefix of the
+// service.
 func costs() map[string][]tollgate.Cost {
 	var all []tollgate.Cost
 	for _, r := range runevents.Routes() {

@@ -55,9 +55,9 @@ It listens on the loopback address by default and is not meant for the public.
 	})
 }
 
-// Run serves the scripted model on a TCP address such as "127.0.0.1:9099" until ctx ends. Port 0 picks a free port; out
-// gets the address. When ctx ends, running answers get five more seconds. Run returns an error if it cannot listen or
-// serving fails.
+// Run serves the scripted model on a TCP address such as "127.0.0.1:9099" until ctx ends. Port 0 picks a free port.
+// Run writes the address to out. When ctx ends, running answers get five more seconds. Run returns an error if it
+// cannot listen or serving fails.
 func Run(ctx context.Context, listen string, out io.Writer) error {
 	var config net.ListenConfig
 	ln, err := config.Listen(ctx, "tcp", listen)

@@ -251,8 +251,8 @@ func (a *App) OnStart(fn func() error) { a.onStart = append(a.onStart, fn) }
 const settleTime = 3 * time.Second
 
 // OnSettled registers a function that is called once the configuration has run for settleTime. It is meant for work
-// that deletes old data: until then the reload may still be undone because another app fails to start, and nothing may
-// have been deleted by then. A module calls OnSettled while it is provisioned.
+// that deletes old data. Before that time, the reload may still be undone because another app fails to start, and in
+// that case the old data must still exist. A module calls OnSettled while it is provisioned.
 func (a *App) OnSettled(fn func()) { a.onSettled = append(a.onSettled, fn) }
 
 // settle calls the functions registered with OnSettled after settleTime, unless the configuration ends before.
@@ -332,8 +332,8 @@ func From(ctx caddy.Context) (*App, error) {
 	return a, nil
 }
 
-// Active returns the app of the running configuration, or nil if that has no such app. It is meant for callers outside
-// the configuration, such as Caddy's admin endpoint.
+// Active returns the app of the running configuration, or nil if the configuration has no such app. It is meant for
+// callers outside the configuration, such as Caddy's admin endpoint.
 func Active() *App {
 	loaded, err := caddy.ActiveContext().AppIfConfigured("tollgate")
 	if err != nil {

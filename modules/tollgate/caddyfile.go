@@ -128,8 +128,8 @@ func Guests(namespace string) string {
 	return strings.Join(names, ", ")
 }
 
-// oneGuest parses the guest module that the next argument names, and stores the module's JSON in raw. key is the member
-// of the JSON with the module's name.
+// oneGuest parses the guest module that the next argument names, and stores the module's JSON in raw. key is the name
+// of the JSON member that holds the module's name.
 func oneGuest(d *caddyfile.Dispenser, namespace, key string, raw *json.RawMessage) error {
 	option := d.Val()
 	if !d.NextArg() {

@@ -8,7 +8,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// loadGuest loads the guest module configured in a field. If raw is nil, it loads the module byDefault with config.
+// loadGuest loads the guest module configured in a field. If raw is nil, it loads the module that byDefault names,
+// with the configuration in config.
 func loadGuest[T any](
 	ctx caddy.Context, app *App, field string, raw json.RawMessage, byDefault string, config json.RawMessage,
 ) (T, error) {

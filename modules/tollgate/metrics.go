@@ -8,8 +8,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// RegisterMetrics registers collectors with the metrics of a configuration. The collectors must live for the process.
-// Several modules of one configuration may register the same collectors.
+// RegisterMetrics registers collectors with the metrics of a configuration. The collectors must exist until the
+// process ends. Several modules of one configuration may register the same collectors.
 func RegisterMetrics(ctx caddy.Context, collectors ...prometheus.Collector) error {
 	registry := ctx.GetMetricsRegistry()
 	for _, collector := range collectors {

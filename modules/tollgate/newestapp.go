@@ -12,7 +12,7 @@ import (
 // configurations.
 type Newest struct{ app atomic.Pointer[App] }
 
-// Follow makes a the newest app when a starts. A module calls it while it is provisioned.
+// Follow makes the given app the newest app when that app starts. A module calls Follow while it is provisioned.
 func (n *Newest) Follow(a *App) {
 	a.OnStart(func() error {
 		n.app.Store(a)

@@ -25,9 +25,10 @@ type pooled[T any] struct {
 // Destruct implements caddy.Destructor.
 func (p *pooled[T]) Destruct() error { return p.end(p.value) }
 
-// Share returns the value with a key from a pool, or adds the result of create to the pool. The value survives reloads.
-// It is passed to destroy after the last request of the last configuration that uses it, and before values that were
-// shared earlier. A module calls Share while it is provisioned, or in OnStart.
+// Share returns the value with a key from a pool, or adds the result of create to the pool. The value survives
+// reloads. It is passed to destroy after the last request of the last configuration that uses it. Values that were
+// shared later are destroyed before values that were shared earlier. A module calls Share while it is provisioned, or
+// in OnStart.
 func Share[T any](a *App, pool *caddy.UsagePool, key any, create func() (T, error), destroy func(T) error) (T, error) {
 	loaded, _, err := pool.LoadOrNew(key, func() (caddy.Destructor, error) {
 		value, err := create()

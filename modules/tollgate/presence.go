@@ -60,9 +60,10 @@ func (a Address) String() string {
 	return a.Scheme + "://" + host + a.Prefix
 }
 
-// linkBase returns the beginning of links to paths of the handler, for the page that r requests. On the same site that
-// is only the prefix. distance ranks the addresses of a service, of which the smallest is preferred: 0 on the same
-// site, 1 with HTTPS, 2 with HTTP. ok is false if the sender of r cannot reach the handler.
+// linkBase returns the beginning of links to paths of the handler, for the page that r requests. On the same site
+// that is only the prefix. distance ranks the addresses of a service: the address with the smallest distance is
+// preferred. distance is 0 on the same site, 1 with HTTPS and 2 with HTTP. ok is false if the sender of r cannot
+// reach the handler.
 func (a Address) linkBase(r *http.Request) (base string, distance int, ok bool) {
 	name, port := splitHost(r.Host)
 	scheme := origin.Scheme(r)
@@ -86,7 +87,7 @@ func (a Address) linkBase(r *http.Request) (base string, distance int, ok bool) 
 	return site.String(), distance, true
 }
 
-// covers reports whether a site with the address's host serves the host name.
+// covers reports whether a site with the address's host serves the host with the given name.
 func (a Address) covers(name string) bool {
 	if domain, isWildcard := strings.CutPrefix(a.Host, "*."); isWildcard {
 		_, parent, ok := strings.Cut(name, ".")
@@ -196,7 +197,7 @@ func listenAddresses(app *caddyhttp.App, server *caddyhttp.Server) (list []Addre
 	return list
 }
 
-// defaultPort returns the port of a scheme, http or https, that URLs leave out.
+// defaultPort returns the port that URLs with the given scheme leave out. The scheme is http or https.
 func defaultPort(scheme string) string {
 	if scheme == "https" {
 		return "443"
@@ -228,7 +229,8 @@ type walk struct {
 // maxDepth limits the nesting of routes, because a named route may invoke itself.
 const maxDepth = 50
 
-// routes walks routes, which requests reach at address. depth is the nesting of the routes, 0 for those of the server.
+// routes walks the given routes. Requests reach these routes at address. depth is the nesting of the routes, and is 0
+// for the routes of the server.
 func (w *walk) routes(routes caddyhttp.RouteList, address Address, depth int) {
 	if depth > maxDepth {
 		return
@@ -244,8 +246,8 @@ func (w *walk) routes(routes caddyhttp.RouteList, address Address, depth int) {
 	}
 }
 
-// handlers walks the handlers of a route, which requests reach at address. It returns the address for the handlers and
-// routes that follow: a rewrite handler adds the path prefix that it strips.
+// handlers walks the handlers of a route. Requests reach the route at address. handlers returns the address for the
+// handlers and routes that follow: a rewrite handler adds the path prefix that it strips.
 func (w *walk) handlers(handlers []caddyhttp.MiddlewareHandler, address Address, depth int) Address {
 	for _, handler := range handlers {
 		switch handler := handler.(type) {
@@ -266,9 +268,9 @@ func (w *walk) handlers(handlers []caddyhttp.MiddlewareHandler, address Address,
 	return address
 }
 
-// narrowAddress returns the addresses of the handlers behind matchers: outer, the address in front of the matchers,
-// limited to the hosts and paths that each matcher set admits. Other matchers are ignored. A matcher may be loaded as a
-// value or as a pointer.
+// narrowAddress returns the addresses of the handlers behind matchers. outer is the address in front of the matchers.
+// Each result is outer, limited to the hosts and paths that a matcher set admits. Other matchers are ignored. A
+// matcher may be loaded as a value or as a pointer.
 func narrowAddress(outer Address, sets caddyhttp.MatcherSets) []Address {
 	all := make([]Address, 0, len(sets))
 	for _, set := range sets {
@@ -306,8 +308,8 @@ func resolveHosts(hosts []string) (list []string) {
 	return list
 }
 
-// add adds a handler with the presence p. Handlers with an equal presence become one Mounted with several addresses,
-// which is visible if one of the handlers is visible.
+// add adds a handler with the presence p. Handlers with an equal presence become one Mounted with several addresses.
+// This Mounted is visible if one of the handlers is visible.
 func (w *walk) add(p Presence, address Address) {
 	i := slices.IndexFunc(*w.all, func(m *Mounted) bool {
 		return m.Service == p.Service && m.Title == p.Title && m.Path == p.Path && m.API == p.API &&

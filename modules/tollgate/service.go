@@ -214,16 +214,16 @@ func parseService(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	return withHome(h, name, route)
 }
 
-// parseLongForm parses a long form to a route. The marks in long are replaced with the tokens in written.
+// parseLongForm parses a long form to a route. It replaces the marks in long with the user's tokens in groups.
 func parseLongForm(
-	h httpcaddyfile.Helper, service, long string, written userTokens,
+	h httpcaddyfile.Helper, service, long string, groups userTokens,
 ) (route caddyhttp.Route, err error) {
 	// The block around the text makes the text a segment that Caddy can parse.
 	tokens, err := caddyfile.Tokenize([]byte("tollgate {\n"+long+"}\n"), "tollgate "+service)
 	if err != nil {
 		return route, err
 	}
-	handler, err := httpcaddyfile.ParseSegmentAsSubroute(h.WithDispenser(caddyfile.NewDispenser(written.insert(tokens))))
+	handler, err := httpcaddyfile.ParseSegmentAsSubroute(h.WithDispenser(caddyfile.NewDispenser(groups.insert(tokens))))
 	if err != nil {
 		return route, err
 	}
@@ -231,8 +231,8 @@ func parseLongForm(
 }
 
 // read parses the block of the line. It returns the values for the template. The values contain marks; read adds the
-// user's tokens to written.
-func (s *Service) read(d *caddyfile.Dispenser, written *userTokens) (map[string]any, error) {
+// user's tokens for these marks to groups.
+func (s *Service) read(d *caddyfile.Dispenser, groups *userTokens) (map[string]any, error) {
 	values := make(map[string]any)
 	var block []string
 	for d.NextBlock(0) {
@@ -240,14 +240,14 @@ func (s *Service) read(d *caddyfile.Dispenser, written *userTokens) (map[string]
 		i := slices.IndexFunc(s.Options, func(o Option) bool { return o.Name == name })
 		switch {
 		case i < 0 && slices.Contains(s.Block, name): // its directive reports options that are given twice
-			block = append(block, written.add(d.NextSegment()...))
+			block = append(block, groups.add(d.NextSegment()...))
 		case i < 0:
 			return nil, directive.NoOption(d, "unknown option %q; there are: %s",
 				name, strings.Join(s.optionNames(), ", "))
 		case values[name] != nil:
 			return nil, d.Errf("%s is given twice", name)
 		case s.Options[i].Read == nil: // the option goes unchanged into the long form, whose parser checks it
-			values[name] = written.add(d.NextSegment()...)
+			values[name] = groups.add(d.NextSegment()...)
 		default:
 			tokens, err := s.Options[i].Read(d)
 			if err != nil {
@@ -255,7 +255,7 @@ func (s *Service) read(d *caddyfile.Dispenser, written *userTokens) (map[string]
 			}
 			value := make(arguments, len(tokens))
 			for n, token := range tokens {
-				value[n] = written.add(token)
+				value[n] = groups.add(token)
 			}
 			values[name] = value
 		}

@@ -19,8 +19,9 @@ func (a *App) OnSignOut(service string, end func(ctx context.Context, issuer, su
 	a.onSignOut = append(a.onSignOut, signOutListener{service, end})
 }
 
-// SignedOut calls the other services' functions when a person has signed out at service. It returns when they have
-// ended the person's sessions. Errors are logged, because the person is signed out at service in any case.
+// SignedOut calls the functions of the other services when a person has signed out at the given service. It returns
+// when these functions have ended the person's sessions. Errors are logged, because the person is signed out at the
+// given service in any case.
 func (a *App) SignedOut(ctx context.Context, service, issuer, subject string) {
 	for _, l := range a.onSignOut {
 		if l.service == service {

@@ -285,8 +285,8 @@ func (c *converted) Close() error {
 	return nil
 }
 
-// statusError gives err the HTTP status with which api_errors will answer, so that Caddy knows it too. An error without
-// a status is a fault of the request: 400.
+// statusError gives err the HTTP status with which api_errors will answer, so that Caddy knows it too. If err has no
+// status, it is a fault of the request and gets the status 400.
 func statusError(err error) error {
 	if e, ok := apierror.From(err); ok {
 		return caddyhttp.Error(e.Status, err)

@@ -250,7 +250,7 @@ func (a *Accounts) Keys(ctx context.Context) (list []Key, err error) {
 	return list, err
 }
 
-// Revoke revokes the key with the given id, or the key with the public part lookup. done is false if there is no such
+// Revoke revokes the key with the given id, or the key whose public part is lookup. done is false if there is no such
 // key or if it was revoked before.
 func (a *Accounts) Revoke(ctx context.Context, id int64, lookup string) (done bool, err error) {
 	err = a.Write(ctx, func(c kernel.Conn) error {

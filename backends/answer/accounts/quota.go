@@ -185,8 +185,8 @@ func (a *Accounts) Rate(ctx context.Context, caller *Caller) (r Rate, err error)
 	return r, err
 }
 
-// window returns a Quota of which only Start and End are set, those of the window that contains now. It stores the
-// window if it is new.
+// window returns a Quota in which only Start and End are set, to the bounds of the window that contains now. If that
+// window is new, window stores it.
 func (a *Accounts) window(c kernel.Conn, account int64, now time.Time) (q Quota, err error) {
 	if q.Start, q.End, err = a.bounds(c, account, now); err != nil {
 		return q, err
@@ -215,8 +215,9 @@ func (a *Accounts) bounds(c kernel.Conn, account int64, now time.Time) (began, e
 	return kernel.TimeOf(storedBegan), kernel.TimeOf(storedEnds), nil
 }
 
-// reap releases the expired reservations of an account, at most 1000. They are left from processes that have crashed.
-// Their answers become failed. An account of 0 means all accounts.
+// reap releases at most 1000 expired reservations of an account, or of all accounts together if account is 0. It also
+// stores that the answers of these reservations have failed. Such reservations are left by processes that have
+// crashed.
 func reap(c kernel.Conn, account int64, now time.Time) error {
 	type reservation struct {
 		answer         string
@@ -240,8 +241,9 @@ func reap(c kernel.Conn, account int64, now time.Time) error {
 	return err
 }
 
-// release ends the reservation of an answer and adds count, 0 or 1, to the number of used answers of the quota's window
-// that began at the given time in microseconds. It returns errLeaseEnded if there is no such reservation.
+// release ends the reservation of an answer and adds count, which is 0 or 1, to the number of used answers in a
+// window of the account's quota. began is the time when that window began, in microseconds. release returns
+// errLeaseEnded if there is no such reservation.
 func release(c kernel.Conn, answer string, account, began int64, count int) error {
 	n, err := c.Exec("DELETE FROM answer_reservations WHERE answer = ?", answer)
 	if err != nil {

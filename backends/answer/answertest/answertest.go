@@ -41,7 +41,7 @@ func Postgres(tb testing.TB) Kernel {
 	return On(databases.Postgres(tb))
 }
 
-// On returns a kernel with a new clock on an existing database, as another node would have it.
+// On returns a kernel with a new clock on an existing database, as if it were the kernel of another node.
 func On(db *store.DB) Kernel {
 	clock := &Clock{now: time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)}
 	return Kernel{&kernel.Server{DB: db, Logger: zap.NewNop, Now: clock.Now}, clock}

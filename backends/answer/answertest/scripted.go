@@ -17,10 +17,10 @@ var (
 	formulaPattern  = regexp.MustCompile(` \([^()]*=.*\)$`)
 )
 
-// Scripted returns a model that follows its instructions and knows nothing itself. It states the computed value of the
-// prompt. Without one it repeats the answers to the parts of the question. Without these it cites the sentence of the
-// passages that shares the most words with the question. As a judge it accepts every answer. With Scripted, the stages
-// that use a model can be measured without a model.
+// Scripted returns a model that follows its instructions and knows nothing itself. It states the computed value of
+// the prompt. If the prompt has no computed value, it repeats the answers to the parts of the question. If the prompt
+// has no such answers either, it cites the sentence of the passages that shares the most words with the question. As
+// a judge it accepts every answer. With Scripted, the stages that use a model can be measured without a model.
 func Scripted() models.Model {
 	return models.Scripted(func(r models.Request) (string, error) {
 		text := r.Messages[len(r.Messages)-1].Content

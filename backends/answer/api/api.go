@@ -213,7 +213,7 @@ func (a *API) refuse(w http.ResponseWriter, status int, reason string) {
 	a.write(w, status, reason, nil)
 }
 
-// unavailable logs err, an error of the database, the keyring or the counters, and answers 503.
+// unavailable logs an error of the database, the keyring or the counters, and answers 503.
 func (a *API) unavailable(w http.ResponseWriter, err error) {
 	a.log().Warn("the answer API cannot read or write its data", zap.Error(err))
 	w.Header().Set("Retry-After", "1")

@@ -48,9 +48,9 @@ type question struct {
 // errInvalid is returned for a request that gets the reason InvalidRequest.
 var errInvalid = errors.New("the request is not a valid question")
 
-// readQuestion parses the body of a request: a JSON object in UTF-8, nested at most maxDepth deep, with a query of 1 to
-// maxQuery characters after trimming. The field ignored of the result has at most maxIgnored names. For any other body
-// readQuestion returns errInvalid.
+// readQuestion parses the body of a request: a JSON object in UTF-8, nested at most maxDepth deep, with a query of 1
+// to maxQuery characters after trimming. In the result, the field named ignored holds at most maxIgnored names. For
+// any other body readQuestion returns errInvalid.
 func readQuestion(body []byte) (q question, err error) {
 	if !utf8.Valid(body) {
 		return q, errInvalid
@@ -100,7 +100,7 @@ func readQuestion(body []byte) (q question, err error) {
 	return q, nil
 }
 
-// printable returns the name of a member, or the empty string if it cannot be written in a list in a header.
+// printable returns the name of a member, or the empty string if the name cannot be an item of a list in a header.
 func printable(key []byte) string {
 	if len(key) > 64 || strings.ContainsFunc(string(key), func(r rune) bool { return r <= ' ' || r > '~' || r == ',' }) {
 		return ""
@@ -254,7 +254,8 @@ func prefersAsync(h http.Header) bool {
 	return lists(h.Values("Prefer"), "respond-async") // RFC 7240
 }
 
-// lists reports whether the lines of a header, which are lists of names with parameters, contain a name.
+// lists reports whether a header contains a name. Each line of the header is a list of names, which may have
+// parameters.
 func lists(lines []string, name string) bool {
 	for _, line := range lines {
 		for item := range strings.SplitSeq(line, ",") {

@@ -17,7 +17,7 @@ func acceptsEvents(h http.Header) bool { return lists(h.Values("Accept"), "text/
 // events carries the stages of a question to the request that asked it.
 type events struct{ stages chan string }
 
-// newEvents returns events with a queue for the stages that were not written yet.
+// newEvents returns events with a queue. The queue holds the stages that have not been written yet.
 func newEvents() *events { return &events{make(chan string, 64)} }
 
 // stage queues a stage without blocking. When the queue is full the stage is dropped.

@@ -51,8 +51,8 @@ func (a *API) withinLimit(w http.ResponseWriter, r *http.Request, caller *accoun
 	return decision.Allowed
 }
 
-// answer serves GET /v1/answers/{id}. The result has only the id and the status if no body is stored: the answer is
-// pending, or a fault has ended it.
+// answer serves GET /v1/answers/{id}. If no body is stored, because the answer is pending or a fault has ended it,
+// the result has only the id and the status.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, caller *accounts.Caller, id string) {
 	ans, err := a.stored(r.Context(), caller.Account, id)
 	if a.failed(w, err) {

@@ -170,8 +170,8 @@ func (c *Checker) withoutNames(s draft.Sentence) string {
 // maxNamesakes is the largest number of issuers with one name. A name of more issuers is probably an ordinary word.
 const maxNamesakes = 3
 
-// unsupportedIssuer returns the first name of an issuer in a sentence that marks no passage about that issuer. It
-// returns the empty string if there is no such name.
+// unsupportedIssuer looks for names of issuers in a sentence. It returns the first of these names for which the
+// sentence marks no passage about the issuer. It returns the empty string if there is no such name.
 func (c *Checker) unsupportedIssuer(s draft.Sentence) string {
 	if c.material.Directory == nil {
 		return ""
@@ -229,7 +229,7 @@ func (c *Checker) grounded(s draft.Sentence) bool {
 	return all == 0 || float64(found) >= minWords*float64(all)
 }
 
-// inPassage reports whether the title, section or text of the passage with an index contains a word.
+// inPassage reports whether the title, section or text of the passage with the given index contains a word.
 func (c *Checker) inPassage(index int, word terms.Term) bool {
 	if c.words[index] == nil {
 		p := &c.material.Passages[index]
@@ -257,9 +257,9 @@ func (c *Checker) withoutIssuers(text string) string {
 // denial matches a word such as "not" that denies the words after it.
 var denial = regexp.MustCompile(`(?i)\b(?:no|not|never|without|none|neither|nor|cannot|[a-z]+n['’]t)\b`)
 
-// unsupportedDenial returns the first word that a sentence denies although no marked passage denies it, or the empty
-// string. The denied word is the first one after the denial that is not a template word. A denial needs this check
-// because it has no figure that could be looked up.
+// unsupportedDenial returns the first word that a sentence denies and that none of its marked passages denies, or the
+// empty string. The denied word is the first word after the denial that is not in templateWords. A denial needs this
+// check because it has no figure that could be looked up.
 func (c *Checker) unsupportedDenial(s draft.Sentence) string {
 	for _, match := range denial.FindAllStringIndex(s.Text, 20) {
 		following := slices.DeleteFunc(terms.Of(s.Text[match[1]:]), func(t terms.Term) bool { return templateWords[t] })

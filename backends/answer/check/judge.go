@@ -65,8 +65,8 @@ func (c *Checker) Judge(ctx context.Context, m models.Model, d draft.Draft) (Sco
 	})
 }
 
-// Rules returns the scores of a draft that was written without a model. Such a draft quotes its passages, so that it is
-// fully grounded; it is as responsive as its confidence plus 0.1.
+// Rules returns the scores of a draft that was written without a model. Such a draft quotes its passages, so it is
+// fully grounded. The score for responsiveness is the draft's confidence plus 0.1.
 func Rules(d draft.Draft) Scores {
 	return Scores{Grounded: 1, Responsive: max(0, min(1, d.Confidence+0.1))}
 }

@@ -94,7 +94,8 @@ func (c *Checker) hasName(marks []int, name string) bool {
 	return contains(c.material.Question.Text) || c.inMarkedPassage(marks, contains)
 }
 
-// inMarkedPassage reports whether accepts returns true for the text, title or section of one of the marked passages.
+// inMarkedPassage reports whether one of the marked passages has a text, title or section for which accepts returns
+// true.
 func (c *Checker) inMarkedPassage(marks []int, accepts func(text string) bool) bool {
 	return slices.ContainsFunc(marks, func(index int) bool {
 		p := &c.material.Passages[index]
@@ -133,8 +134,8 @@ func (c *Checker) hasPeriod(marks []int, name string) bool {
 	return len(years) > 0
 }
 
-// hasYear reports whether a marked passage names a year, is about it or was published in it, or whether a computed
-// value is for that year.
+// hasYear reports whether a marked passage names the year, is about the year or was published in the year, or whether
+// a computed value is for the year.
 func (c *Checker) hasYear(marks []int, year int) bool {
 	digits := strconv.Itoa(year)
 	for _, index := range marks {
@@ -161,8 +162,9 @@ var (
 	lossWords = regexp.MustCompile(`(?i)\b(?:loss(?:es)?|lost|deficits?|negative|minus|decreas\w+|declin\w+|fell|fall(?:s|en)?|drop\w*|down|lower|reduc\w+|outflows?|used|pays?|paid|payments?|spent|expenses?|costs?|tax(?:es)?|charges?|write-?(?:offs?|downs?)|impair\w+|swung)\b`)
 )
 
-// hasFigure reports whether mention, a figure that the sentence s shows, agrees with a computed figure or with a figure
-// of a passage that s marks. A loss may be shown without its sign, but not in a sentence that states a gain.
+// hasFigure reports whether a figure that the sentence s shows agrees with a computed figure, or with a figure of a
+// passage that s marks. mention is the figure that s shows. A loss may be shown without its sign, but not in a
+// sentence that states a gain.
 func (c *Checker) hasFigure(s draft.Sentence, mention figures.Mention) bool {
 	fits := func(exact kernel.Figure) bool { return States(mention.Figure, exact) }
 	if gainWords.MatchString(s.Text) && !lossWords.MatchString(s.Text) { // the sign must agree too
@@ -181,20 +183,20 @@ func (c *Checker) hasFigure(s draft.Sentence, mention figures.Mention) bool {
 	})
 }
 
-// States reports whether shown, a figure as printed and perhaps rounded, states the exact figure. A loss may be shown
+// States reports whether a printed figure, which may be rounded, states an exact figure. A loss may be printed
 // without its sign.
-func States(shown, exact kernel.Figure) bool {
-	if figures.Shows(shown, exact) {
+func States(printed, exact kernel.Figure) bool {
+	if figures.Shows(printed, exact) {
 		return true
 	}
-	if shown.Value >= 0 && exact.Value < 0 {
+	if printed.Value >= 0 && exact.Value < 0 {
 		exact.Value = -exact.Value
-		return figures.Shows(shown, exact)
+		return figures.Shows(printed, exact)
 	}
 	return false
 }
 
-// figuresOf returns the figures of the passage with an index. It reads them from the passage only once.
+// figuresOf returns the figures of the passage with the given index. It reads them from the passage only once.
 func (c *Checker) figuresOf(index int) []kernel.Figure {
 	if c.figures[index] == nil {
 		c.figures[index] = Figures(&c.material.Passages[index])

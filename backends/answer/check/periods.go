@@ -25,9 +25,10 @@ var (
 	halfLengths    = regexp.MustCompile(`(?i)\b(?:six|6) months|\b26 weeks|\bhalf`)
 )
 
-// unsupportedPart returns the first quarter or half of a year that the sentence names although neither its marked
-// passages nor the computed values are about it. The result has the words of the sentence, such as "Q3 2019"; it is
-// empty if there is no such quarter or half. Years are ignored, because allNumbersFound checks them.
+// unsupportedPart returns the first mention of a quarter or half year in the sentence that is not supported: neither
+// the marked passages of the sentence nor the computed values are about that quarter or half year. The result has the
+// words of the sentence, such as "Q3 2019"; it is empty if there is no such mention. Years are ignored, because
+// allNumbersFound checks them.
 func (c *Checker) unsupportedPart(s draft.Sentence) string {
 	for _, mention := range metrics.Periods(s.Text) {
 		part := mention.Period
@@ -47,14 +48,14 @@ func (c *Checker) unsupportedPart(s draft.Sentence) string {
 	return ""
 }
 
-// isPart reports whether a period is the quarter or half that part names, in any year.
+// isPart reports whether a period is the same quarter or half year as part. The years of the two may differ.
 func isPart(period, part kernel.Period) bool {
 	quarter, half := period.Part()
 	return part.Quarter != 0 && quarter == part.Quarter || part.Half != 0 && half == part.Half
 }
 
-// namesPart reports whether a text names the quarter or half of part, in any year. It may name it in words, or by its
-// length and its last day.
+// namesPart reports whether a text names the same quarter or half year as part, in any year. The text may name it in
+// words, or by its length and its last day.
 func namesPart(text string, part kernel.Period) bool {
 	if part.Quarter != 0 && quarterWords[part.Quarter-1].MatchString(text) ||
 		part.Half != 0 && halfWords[part.Half-1].MatchString(text) {

@@ -114,7 +114,8 @@ func headingLevel(line string) int {
 // heading are empty.
 type sections [6]string
 
-// enter returns the sections of the blocks below a heading of the given level. Headings of deeper levels end there.
+// enter returns the sections of the blocks below a heading of the given level. The heading replaces the previous
+// heading of its level and ends the headings of deeper levels.
 func (s sections) enter(level int, heading string) sections {
 	s[level-1] = strings.Trim(heading, "#*_ ")
 	for i := level; i < len(s); i++ {

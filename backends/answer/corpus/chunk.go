@@ -90,7 +90,8 @@ func (c *chunker) add(b block) {
 	c.onlyHeadings = c.onlyHeadings && b.level > 0
 }
 
-// append appends text to the current chunk. The section of the chunk is that of its first text below headings.
+// append appends text to the current chunk. The section of the chunk consists of the headings above its first text
+// that is not itself a heading.
 func (c *chunker) append(text string, tokens int) {
 	if !c.hasNew || c.onlyHeadings {
 		c.section = c.above.String()

@@ -248,8 +248,9 @@ func rowPlaceholders(n, width int) string {
 	return strings.TrimSuffix(strings.Repeat(row, n), ", ")
 }
 
-// inBatches calls insert for n rows with the placeholders and the values of rowsAtOnce rows, or of one row. A row has
-// width columns, and values returns the values of row i.
+// inBatches calls insert until all of the n rows are inserted. Each call gets the placeholders and the values of
+// rowsAtOnce rows, or of one row if fewer rows are left. A row has width columns, and values returns the values of
+// row i.
 func inBatches(n, width int, values func(i int) []any, insert func(placeholders string, args []any) error) error {
 	for start := 0; start < n; {
 		size := rowsAtOnce

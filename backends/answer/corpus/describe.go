@@ -61,8 +61,8 @@ func originOf(sure int) Origin {
 // maxDescribed bounds the lists of a description.
 const maxDescribed = 100
 
-// Describe describes the document at a URL, which may be one of several URLs. It returns ErrNotFound if there is no
-// document.
+// Describe describes the document at a URL. A document may have several URLs. Describe returns ErrNotFound if there
+// is no document at the URL.
 func (c *Corpus) Describe(ctx context.Context, url string) (d Description, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		if d.Document, err = scanDocument(conn.Row(documentColumns+"WHERE d.id = "+documentAtURL, url, url)); err != nil {

@@ -46,7 +46,7 @@ func Files(folder string) ([]File, error) {
 	return files, nil
 }
 
-// IngestFiles ingests some of the files of a folder, which are results of Files. It works like Ingest.
+// IngestFiles ingests some of the files that Files has returned for a folder. Apart from that, it works like Ingest.
 func (c *Corpus) IngestFiles(ctx context.Context, folder string, files []File, o IngestOptions) (*Report, error) {
 	selected, size := make([]fileformat.File, len(files)), int64(0)
 	for i, f := range files {

@@ -88,8 +88,8 @@ func (c *Corpus) Ingest(ctx context.Context, path string, o IngestOptions) (*Rep
 	return c.ingest(ctx, path, files, bytes, o)
 }
 
-// ingest ingests files below a path, which have the given total size. Some goroutines read files, some divide documents
-// into chunks, and this one writes the documents.
+// ingest ingests files below a path. bytes is the total size of the files. Some goroutines read files, some divide
+// documents into chunks, and the calling goroutine writes the documents.
 func (c *Corpus) ingest(
 	ctx context.Context, path string, files []fileformat.File, bytes int64, o IngestOptions,
 ) (*Report, error) {
@@ -218,7 +218,8 @@ func list(path string) (files []fileformat.File, bytes int64, err error) {
 	return files, bytes, err
 }
 
-// read sends the documents of a file to out, and errors in their place. root is the ingested file or folder.
+// read sends the documents of a file to out. For a document or a file that cannot be read, it sends the error. root
+// is the ingested file or folder.
 func (run *ingest) read(ctx context.Context, root string, f fileformat.File, out chan<- readDocument) {
 	name, err := filepath.Rel(root, f.Path)
 	if err != nil || name == "." {

@@ -54,8 +54,8 @@ func (c *Corpus) List(ctx context.Context, q ListQuery) (list []kernel.Document,
 // ErrNotFound is returned if there is no such document.
 var ErrNotFound = errors.New("there is no such document")
 
-// Document returns the document at a URL, which may be one of several URLs. It returns ErrNotFound if there is no such
-// document.
+// Document returns the document at a URL. A document may have several URLs. Document returns ErrNotFound if there is
+// no document at the URL.
 func (c *Corpus) Document(ctx context.Context, url string) (d kernel.Document, err error) {
 	err = c.Read(ctx, func(conn kernel.Conn) error {
 		d, err = scanDocument(conn.Row(documentColumns+"WHERE d.id = "+documentAtURL, url, url))
@@ -110,8 +110,8 @@ func notFound(err error) error {
 	return err
 }
 
-// Remove removes the document at a URL. A document that has other URLs is still found at these. It returns ErrNotFound
-// if there is no document at the URL.
+// Remove removes the document at a URL. If the document has other URLs, it is still found at these. Remove returns
+// ErrNotFound if there is no document at the URL.
 func (c *Corpus) Remove(ctx context.Context, url string) error {
 	return c.Write(ctx, func(conn kernel.Conn) error {
 		id, err := idAtURL(conn, url)

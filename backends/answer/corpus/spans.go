@@ -13,10 +13,12 @@ var Spans = []uint{13, 15, 17, 19}
 // SpanFactor is how many times as long a range is as a range of the previous span.
 const SpanFactor = 4
 
-// spanWord returns the word in the index for a range of ids. No word of a text begins with "@".
+// spanWord returns the word that stands for a range of ids in the index (see Spans). number is the number of the
+// range. The word cannot be a word of a text, because no word of a text begins with "@".
 func spanWord(span uint, number int64) string { return fmt.Sprintf("@%d:%d", span, number) }
 
-// spanWords returns the words for the ranges that contain the passage with an id, as a PostgreSQL array.
+// spanWords returns the words that stand for the ranges that contain the passage with the given id, as a PostgreSQL
+// array.
 func spanWords(id int64) string {
 	words := make([]string, len(Spans))
 	for i, span := range Spans {
@@ -25,9 +27,9 @@ func spanWords(id int64) string {
 	return "{" + strings.Join(words, ",") + "}"
 }
 
-// Latest returns a full-text query for the passages in the last two ranges of a span; the last range alone may have
-// only a few passages. last is the id of the last passage. ok reports whether there are ranges before these two, so
-// that the query excludes passages.
+// Latest returns a full-text query for the passages in the last two ranges of a span. A single range is not enough,
+// because the last one may have only a few passages. last is the id of the last passage. ok reports whether there are
+// ranges before these two, so that the query excludes passages.
 func Latest(span uint, last int64) (query string, ok bool) {
 	number := last >> span
 	return fmt.Sprintf("'%s' | '%s'", spanWord(span, number), spanWord(span, number-1)), number >= 2

@@ -145,8 +145,8 @@ func (c *Corpus) updateFingerprint(ctx context.Context, e Embedder) (fingerprint
 }
 
 // madeByCurrentModel reports whether the stored vectors under the name of the model, which have no fingerprint, come
-// from the model that answers now. It makes the vector of the oldest passage again and compares. Without stored vectors
-// it returns true.
+// from the model that answers now. It makes the vector of the oldest passage again and compares it with the stored
+// vector. If there are no stored vectors, it returns true.
 func (c *Corpus) madeByCurrentModel(ctx context.Context, e Embedder) (bool, error) {
 	var chunk unembedded
 	var stored []byte

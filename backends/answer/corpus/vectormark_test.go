@@ -63,8 +63,8 @@ func TestSwappedModel(t *testing.T) {
 				t.Fatalf("got %d vectors, error %v; want %d, %v", got, err, want, fault)
 			}
 		}
-		// similarityOf returns the similarity of a question and the passage that it repeats, or 0 if nothing is compared.
-		similarityOf := func(fault error) (nearest float64) {
+		// nearestSimilarity returns the similarity of a question and the passage that it repeats, or 0 if nothing is compared.
+		nearestSimilarity := func(fault error) (nearest float64) {
 			t.Helper()
 			vector, fingerprint, err := c.QueryVector(t.Context(), e, "Number 7 sells pumps.")
 			if !errors.Is(err, fault) {
@@ -90,30 +90,30 @@ func TestSwappedModel(t *testing.T) {
 			return nearest
 		}
 
-		if similarityOf(nil) != 0 || e.asked != 0 {
+		if nearestSimilarity(nil) != 0 || e.asked != 0 {
 			t.Error("QueryVector sends a request although the passages have no vectors")
 		}
 		embed(passages, nil)
-		if n := similarityOf(nil); n < 0.99 {
+		if n := nearestSimilarity(nil); n < 0.99 {
 			t.Errorf("near %f", n)
 		}
 
 		// For another provider of the same model no vectors are made again.
 		e.noise = 0.01
 		embed(0, nil)
-		if n := similarityOf(nil); n < 0.99 || c.Doubts() != 0 {
+		if n := nearestSimilarity(nil); n < 0.99 || c.Doubts() != 0 {
 			t.Errorf("near %f", n)
 		}
 
 		// For another model vectors are made again, but not as long as two models may be taking turns.
 		*e = swapped{model: "b"}
-		if n := similarityOf(corpus.ErrOtherModel); n != 0 || c.Doubts() != 1 {
+		if n := nearestSimilarity(corpus.ErrOtherModel); n != 0 || c.Doubts() != 1 {
 			t.Errorf("near %f, %d doubts", n, c.Doubts())
 		}
 		embed(0, corpus.ErrOtherModel)
 		k.Clock.Move(time.Hour)
 		embed(passages, nil)
-		if n := similarityOf(nil); n < 0.99 {
+		if n := nearestSimilarity(nil); n < 0.99 {
 			t.Errorf("near %f", n)
 		}
 
@@ -123,10 +123,10 @@ func TestSwappedModel(t *testing.T) {
 		if got, err := c.Embed(t.Context(), e, nil); !errors.Is(err, corpus.ErrOtherModel) || got == 0 || got == passages {
 			t.Fatal(got, err)
 		}
-		similarityOf(corpus.ErrOtherModel)
+		nearestSimilarity(corpus.ErrOtherModel)
 		k.Clock.Move(time.Hour)
 		embed(passages, nil)
-		if n := similarityOf(nil); n < 0.99 {
+		if n := nearestSimilarity(nil); n < 0.99 {
 			t.Errorf("near %f", n)
 		}
 
@@ -142,7 +142,7 @@ func TestSwappedModel(t *testing.T) {
 			}
 		}
 		forgetFingerprint()
-		if similarityOf(nil) != 0 {
+		if nearestSimilarity(nil) != 0 {
 			t.Error("vectors of an unknown model are compared")
 		}
 		embed(0, nil)

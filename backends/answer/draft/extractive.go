@@ -66,7 +66,8 @@ type kind struct {
 	required bool           // only sentences that fit are quoted
 }
 
-// kindOf returns a kind. asks and fits are regular expressions without regard to case.
+// kindOf returns a kind of question. The regular expression asks matches the questions, and the regular expression
+// fits matches the sentences that may answer them. Both ignore case.
 func kindOf(asks, fits string, bonus float64, required bool) kind {
 	return kind{regexp.MustCompile(`(?i)` + asks), regexp.MustCompile(`(?i)` + fits), bonus, required}
 }
@@ -131,14 +132,15 @@ type criteria struct {
 // statesShare matches a sentence that states a share or an average.
 var statesShare = regexp.MustCompile(`(?i)\d\s?(?:%|per\s?cent)|\baverage\b`)
 
-// draftOfText quotes the sentence of the passages that fits the question best, if it fits much better than all others,
-// and the second best if it is close to the best. minimum is the least cover of a quoted sentence. Sentences that
-// required does not match are not quoted; a nil required accepts all. If no sentence is good enough, the draft is
-// empty.
-func draftOfText(body string, passages []kernel.Passage, minimum float64, required *regexp.Regexp) Draft {
+// draftOfText quotes the sentence of the passages that fits the question best. If a second sentence fits about as
+// well, draftOfText also quotes that one if its passage is about the same year and its cover is at least minimum. But
+// if the second sentence is not near the best one and the cover of the best one is less than safeCover, the draft is
+// empty. minimum is the least cover of a quoted sentence. Only sentences that match filter are quoted; a nil filter
+// accepts all. If no sentence is good enough, the draft is empty.
+func draftOfText(body string, passages []kernel.Passage, minimum float64, filter *regexp.Regexp) Draft {
 	quotes := quotesOf(passages)
-	if required != nil {
-		quotes = slices.DeleteFunc(quotes, func(q quote) bool { return !required.MatchString(q.text) })
+	if filter != nil {
+		quotes = slices.DeleteFunc(quotes, func(q quote) bool { return !filter.MatchString(q.text) })
 	}
 	c := criteriaOf(body, quotes)
 	if len(c.words) == 0 || len(quotes) == 0 {

@@ -144,8 +144,8 @@ func results(claims []pipeline.Claim) []string {
 	return list
 }
 
-// states reports whether a text contains the expected number gold, in the scale of g or, if either has no scale, with
-// the same digits.
+// states reports whether a text contains the expected number gold in the scale of g. If g or the text has no scale,
+// it is enough that the digits are the same.
 func states(text string, gold figures.Mention, g Gold) bool {
 	if gold.Year {
 		return strings.Contains(text, strconv.Itoa(int(gold.Value)))
@@ -177,7 +177,7 @@ func states(text string, gold figures.Mention, g Gold) bool {
 }
 
 // equal reports whether a number of an answer equals the expected number gold within the precision of their last
-// digits. A step is the value of one unit of the last digit.
+// digits. step is the value of one unit of the last digit of number, and goldStep that of gold.
 func equal(number, step, gold, goldStep float64) bool {
 	difference, tolerance := math.Abs(number-gold), 1e-9*math.Abs(gold)+1e-12
 	if difference <= goldStep/2+tolerance {
@@ -223,8 +223,9 @@ func (g *Gold) isEvidence(e *Evidence, p *kernel.Passage) bool {
 	return len(expected) > 0
 }
 
-// derived returns the numbers that the expected number is derived from, or the names that it counts, which "##"
-// separates in a derivation. It returns nil if the expected answer is not a number.
+// derived returns the numbers from which the expected number is derived. If the expected number is a count of names,
+// it returns these names, which the derivation separates by "##". It returns nil if the expected answer is not a
+// number.
 func (g *Gold) derived() (list []string) {
 	if !g.isNumeric() {
 		return nil

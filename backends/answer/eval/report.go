@@ -145,7 +145,8 @@ func Types(results []Result) []Row {
 	return grouped(results, func(r *Result) string { return r.Question.Type })
 }
 
-// grouped returns a row for each name that nameOf returns for some of the results, sorted by name.
+// grouped groups the results by the names that nameOf returns for them. It returns a row for each name, sorted by
+// name.
 func grouped(results []Result, nameOf func(r *Result) string) []Row {
 	parts := make(map[string][]Result)
 	for i := range results {
@@ -213,8 +214,8 @@ func (r *Result) cause(t *pipeline.Trace) string {
 	return "no answer: " + page + ", " + cmp.Or(gap, "refused by checks")
 }
 
-// Failures lists the questions that were not answered as expected. Questions that are held back are left out, because
-// readers would develop rules with them.
+// Failures lists the questions that were not answered as expected. It leaves out questions that are held back,
+// because readers of the list would otherwise use them to develop rules.
 func Failures(w io.Writer, results []Result) {
 	for i := range results {
 		r := &results[i]

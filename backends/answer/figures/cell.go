@@ -117,8 +117,8 @@ func (u Units) shares(label string) Units {
 // WithoutRates returns the name of a row without the rates that are part of it: "4.25% notes" are notes.
 func WithoutRates(label string) string { return nameRate.ReplaceAllString(label, " ") }
 
-// Cell parses a table cell with one figure, and perhaps a footnote mark, in a place of the table that has the units u.
-// It returns false for other cells. A dash is 0 with a Step of 0, because it has no digit.
+// Cell parses a table cell with one figure, and perhaps a footnote mark. u are the units that apply to the cell. Cell
+// returns false for other cells. A dash is 0 with a Step of 0, because it has no digit.
 func Cell(text string, u Units) (kernel.Figure, bool) {
 	trimmed := strings.TrimSpace(text)
 	if isDash(trimmed) {

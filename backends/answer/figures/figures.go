@@ -191,9 +191,10 @@ func (m *Mention) parseAfter(text string, end int) (last int, glued bool) {
 }
 
 // wordAfter returns the word or the per cent sign with which a text begins, in lower case. A word has up to eleven
-// letters from a to z, after at most three spaces. size is the number of bytes up to the end of the word, including the
-// spaces, and spaced reports whether there are spaces. For a text that begins with a hyphen or a longer word, which do
-// not belong to a number before it, wordAfter returns an empty word, 0 and true, as if a space separated them.
+// letters from a to z, after at most three spaces. size is the number of bytes up to the end of the word, including
+// the spaces, and spaced reports whether there are spaces. A hyphen or a longer word at the beginning of the text
+// does not belong to a number before the text. For such a text wordAfter returns an empty word, 0 and true, as if a
+// space separated the text from the number.
 func wordAfter(text string) (word string, size int, spaced bool) {
 	i := 0
 	for i < len(text) && i < 3 && (text[i] == ' ' || strings.HasPrefix(text[i:], "\u00a0")) {

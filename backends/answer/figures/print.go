@@ -8,10 +8,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// Shows reports whether the printed figure shown states the value of exact: their units are compatible and they differ
-// by at most half a unit of the last digit shown.
-func Shows(shown, exact kernel.Figure) bool {
-	a, b := pointsToPercent(shown), pointsToPercent(exact)
+// Shows reports whether a printed figure states the value of an exact figure: the units of the two figures are
+// compatible, and their values differ by at most half a unit of the last digit that is printed.
+func Shows(printed, exact kernel.Figure) bool {
+	a, b := pointsToPercent(printed), pointsToPercent(exact)
 	if !compatible(a, b) {
 		return false
 	}

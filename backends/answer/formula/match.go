@@ -47,9 +47,10 @@ const (
 	otherMetricPenalty = 0.2
 )
 
-// fit returns how well a series matches the terms of a subject, from 0 to about 1. metric is the key of the metric that
-// the subject names, or empty. The score is the weighted share of the subject's words that the names of the series and
-// the text around it contain, less a part for words of the series that the subject does not contain.
+// fit returns how well a series matches the terms of a subject, from 0 to about 1. metric is the key of the metric
+// that the subject names, or the empty string. The score is the weighted share of the subject's words that occur in
+// the names of the series or in the text around it. Words of the series that the subject does not contain reduce the
+// score.
 func fit(stems []terms.Term, metric string, s *Series) float64 {
 	if len(stems) == 0 {
 		return 0
@@ -242,8 +243,8 @@ func (s *Series) pointsOf(periods []kernel.Period) ([]Point, bool) {
 	return points, true
 }
 
-// fits reports whether actual, the period of a figure in a table, is target, the period that a question is about. A
-// period without a length is taken for a year.
+// fits reports whether the period of a figure in a table is the period that a question is about. actual is the period
+// of the figure, and target is the period of the question. A period without a length is taken for a year.
 func fits(target, actual kernel.Period) bool {
 	wantedQuarter, wantedHalf := target.Part()
 	actualQuarter, actualHalf := actual.Part()

@@ -69,9 +69,9 @@ func (r request) twoSubjects(f *finder) *Value {
 	return r.combine(v, pointsA[0], pointsB[0], "")
 }
 
-// combine completes the value v by the operation r.Op: it compares the figure p with the figure base, the earlier
-// period or the second subject. change names the change of a single subject, for the label. combine returns nil if the
-// figures may not be combined.
+// combine completes the value v by the operation r.Op, which compares the figure p with the figure base. base is the
+// figure of the earlier period or of the second subject. change names the change of a single subject, for the label.
+// combine returns nil if the figures may not be combined.
 func (r request) combine(v *Value, p, base Point, change string) *Value {
 	// Sales per employee combine an amount with a number of things.
 	perThing := r.Op == inquiry.Ratio && (mayBeCount(p.Figure) || mayBeCount(base.Figure)) &&

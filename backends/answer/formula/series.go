@@ -45,8 +45,8 @@ const maxSeries = 8000
 // maxTables bounds the tables that are read from one passage.
 const maxTables = 8
 
-// read returns the series of the tables in the passages, those of one table after the other. They are copies, because
-// cached series are shared.
+// read returns the series of the tables in the passages, table by table. The series are copies, because cached series
+// are shared.
 func read(passages []kernel.Passage, cache *TableCache) []*Series {
 	var all []*Series
 	tableNumber := 0

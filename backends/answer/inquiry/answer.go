@@ -26,8 +26,8 @@ type Answer struct {
 	Used    []Used // the facts from which the result was computed
 }
 
-// Answer answers a question from the facts of a book. If answer is nil, a figure is missing or the question cannot be
-// computed, and missing lists the missing figures.
+// Answer answers a question from the facts of a book. If a figure is missing or the question cannot be computed,
+// answer is nil; missing then lists the missing figures.
 func (q *Calculation) Answer(b *Book) (answer *Answer, missing []Need) {
 	b.used, b.missing, b.definitions, b.steps = nil, nil, q.definitions, 0 // of an earlier computation
 	if answer = q.irrelevant(b); answer != nil {
@@ -55,8 +55,8 @@ func (q *Calculation) Answer(b *Book) (answer *Answer, missing []Need) {
 	return answer, nil
 }
 
-// periods returns the periods to compute for, the earliest first. It returns nil if the inquiry names no period and the
-// book has no latest year.
+// periods returns the periods for which values are computed, the earliest first. It returns nil if the inquiry names
+// no period and the book has no latest year.
 func (q *Calculation) periods(b *Book) []Period {
 	periods := slices.Clone(q.Periods)
 	if len(periods) == 0 && b.latest != 0 {
@@ -175,7 +175,8 @@ func (q *Calculation) annualGrowth(m *measure, values []figure, periods []Period
 	}
 }
 
-// total computes the sum of a measure over periods, or for Average its mean. It returns nil for fewer than two values.
+// total computes the sum of a measure over periods or, for the operation Average, its mean. It returns nil for fewer
+// than two values.
 func (q *Calculation) total(m *measure, values []figure, periods []Period) *Answer {
 	if len(values) < 2 {
 		return nil
@@ -289,7 +290,8 @@ func calculations(values []figure, periods []Period) string {
 	return strings.Join(parts, "; ")
 }
 
-// step returns the size of one unit of the last digit of f to show, in the units of its value.
+// step returns the value of one unit of the last digit with which f is to be shown. The result is in the units of f's
+// value.
 func (q *Calculation) step(f figure) float64 {
 	if q.decimals >= 0 && (f.Unit == kernel.Percent || f.Unit == kernel.NoUnit || f.Unit == metrics.Days) {
 		return math.Pow10(-q.decimals)
@@ -345,8 +347,8 @@ func yes(value bool) string {
 	return "No"
 }
 
-// movement answers whether a figure moved from first to last, in two periods, in the direction that the question names.
-// change is the change of the figure.
+// movement answers whether a figure moved in the direction that the question names. first and last are the values of
+// the figure in the two periods, and change is the difference between them.
 func (q *Calculation) movement(m *measure, first, last figure, change kernel.Figure, periods []Period) *Answer {
 	way := "did not change"
 	switch {
@@ -386,8 +388,9 @@ func (q *Calculation) changeCalculation(values []figure, periods []Period, chang
 	return text
 }
 
-// judge answers a question for a property of f, the value of m in the period p: its sign (Sign), whether it is above or
-// below a threshold (Beyond), whether it is not zero (Paid), or whether it is good (Good). For Good it may return nil.
+// judge answers a question about a property of f, the value of m in the period p: its sign (Sign), whether it is
+// above or below a threshold (Beyond), whether it is not zero (Paid), or whether it is good (Good). For Good it may
+// return nil.
 func (q *Calculation) judge(b *Book, m *measure, f figure, p Period) *Answer {
 	holds := false
 	switch q.Op { //nolint:exhaustive // only operations with a verdict
@@ -478,9 +481,10 @@ func periodNames(periods []Period) string {
 	return figures.And(names)
 }
 
-// irrelevant answers the question whether a measure is meaningful, if it is not: the issuer's statements never contain
-// its inputs, as the statements of a bank have neither cost of sales nor current assets. irrelevant returns nil if the
-// question is a different one, if the measure can be computed, or if the book has no statement at all.
+// irrelevant answers a question about whether a measure is meaningful, but only if the measure is not. That is the
+// case if the issuer's statements never contain its inputs: the statements of a bank, for example, have neither cost
+// of sales nor current assets. irrelevant returns nil if the question is a different one, if the measure can be
+// computed, or if the book has no statement at all.
 func (q *Calculation) irrelevant(b *Book) *Answer {
 	if !q.mayBeIrrelevant || len(q.measures) != 1 || b.has("current_assets") || b.has("inventory") {
 		return nil

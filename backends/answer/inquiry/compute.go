@@ -202,8 +202,8 @@ func (b *Book) eval(e *expr, p Period, depth int) (result, bool) {
 }
 
 // joinCalculations returns the calculation a op b, with brackets around a and b where they are necessary. aIsSum and
-// bIsSum report that a and b are sums or differences. An optional metric that is absent has no calculation; then the
-// other one is returned.
+// bIsSum report that a and b are sums or differences. An optional metric that is absent has an empty calculation. If
+// a or b is empty, joinCalculations returns the other one.
 func joinCalculations(op byte, aIsSum, bIsSum bool, a, b string) string {
 	if a == "" || b == "" {
 		return a + b

@@ -77,7 +77,8 @@ func (p *parser) sum() *expr { return p.chain("+-", p.product) }
 // product parses operands of * and /, or a single one.
 func (p *parser) product() *expr { return p.chain("*/", p.operand) }
 
-// chain parses operands with any of the operators between them, which are left-associative.
+// chain parses operands that are separated by operators. operators lists the possible operators, which are
+// left-associative.
 func (p *parser) chain(operators string, operand func() *expr) *expr {
 	left := operand()
 	for left != nil && p.next() != "" && strings.Contains(operators, p.next()) {
@@ -254,8 +255,9 @@ func metricNamed(text string) (key string, ok bool) {
 	return found[0].Metric.Key, true
 }
 
-// addKeys adds the keys of the metrics in e to a set, including those in their formulas. A nil e has none. A formula
-// that contains itself ends because its metric is in the set already.
+// addKeys adds the keys of the metrics in e to a set, including the keys in the formulas of these metrics. A nil e
+// has no keys. addKeys returns even if a formula contains itself, because the key of its metric is then in the set
+// already.
 func (e *expr) addKeys(set map[string]bool) {
 	if e == nil || len(set) > maxTokens {
 		return

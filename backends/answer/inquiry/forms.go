@@ -36,7 +36,7 @@ const (
 	shareNoun   = `(?:percentage|proportion|share|percent|per cent|%)`
 )
 
-// formOf returns the form of questions that pattern, a regular expression that ignores case, matches. example is a
+// formOf returns the form of the questions that match pattern, a regular expression that ignores case. example is a
 // question of the form, and exampleSubjects are its subjects.
 func formOf(op Op, pattern, example string, exampleSubjects ...string) form {
 	return form{op: op, pattern: regexp.MustCompile(`(?i)` + pattern), example: example, exampleSubjects: exampleSubjects}
@@ -48,7 +48,8 @@ func (f form) withSubjects(subjects ...string) form {
 	return f
 }
 
-// withPeriods returns the form with withDates set, so that its pattern is applied to the question with its periods.
+// withPeriods returns the form with withDates set. The pattern of the form is then applied to the question with its
+// periods.
 func (f form) withPeriods() form {
 	f.withDates = true
 	return f

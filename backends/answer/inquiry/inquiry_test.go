@@ -144,7 +144,8 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestIrrelevant checks that a measure made of figures that an issuer never states is called irrelevant.
+// TestIrrelevant checks that a measure is called irrelevant if the issuer never states one of the figures that it
+// needs.
 func TestIrrelevant(t *testing.T) {
 	t.Parallel()
 	facts := make([]kernel.Fact, 0, 2)

@@ -31,8 +31,9 @@ func (c *clues) remove(words *regexp.Regexp) bool {
 	return found
 }
 
-// takeClues takes the clues out of unread. text is the question with its measures. The order of the steps matters where
-// two patterns match the same word: "higher than 5" is a threshold, and only otherwise "higher" means up.
+// takeClues finds the clues in unread and takes them out of it. text is the question with its measures, and unread is
+// the question without them. The order of the steps matters where two patterns match the same word: "higher than 5"
+// is a threshold, and only otherwise "higher" means up.
 func (q *Calculation) takeClues(text, unread string, asksPeriod bool) *clues {
 	c := &clues{unread: unread, asksPeriod: asksPeriod, isYesNo: yesNo.MatchString(text)}
 	c.remove(yesNo)
@@ -78,8 +79,9 @@ func (q *Calculation) understand(text, lead string) bool {
 	return q.setOp(c) && onlyFiller(c.unread)
 }
 
-// setOp sets the operation and its direction from the clues. The first operation whose clues are there is the one that
-// is wanted. setOp returns false for a question for a period or for a yes or no of no known kind.
+// setOp sets the operation and its direction from the clues. It tries the operations in a fixed order and takes the
+// first one whose clues are there. setOp returns false if the question asks for a period or for a yes or no, but is
+// of no known kind.
 func (q *Calculation) setOp(c *clues) bool {
 	first, moves := &q.measures[0], c.up || c.down
 	switch {

@@ -8,7 +8,7 @@ type phrase struct {
 	replacement string
 }
 
-// phraseOf returns the phrase for the whole words that pattern, a regular expression that ignores case, matches.
+// phraseOf returns the phrase for whole words that match pattern, a regular expression that ignores case.
 func phraseOf(pattern, replacement string) phrase {
 	return phrase{regexp.MustCompile(`(?i)\b(?:` + pattern + `)\b`), replacement}
 }

@@ -197,7 +197,8 @@ func divide(body string) (core, lead string, definitions []string) {
 	return core[questionWord:], core[:questionWord], definitions
 }
 
-// count returns the number that a word is, in digits or from "two" to "five", or 0.
+// count returns the number that a word states, in digits or as one of the words "two" to "five". It returns 0 for
+// other words.
 func count(word string) int {
 	n, err := strconv.Atoi(word)
 	if err != nil {
@@ -286,8 +287,8 @@ func (q *Calculation) readThreshold(match []string) {
 	}[strings.ToLower(scale)]
 }
 
-// exceeds sets the fields for Exceeds if the question is whether one measure is more or less than another one.
-// Otherwise it returns false.
+// exceeds sets the fields for the operation Exceeds if the question asks whether one measure is more or less than
+// another one. Otherwise it returns false.
 func (q *Calculation) exceeds(text string) bool {
 	match := exceedWord.FindStringIndex(text)
 	if match == nil || !yesNo.MatchString(text) {

@@ -50,8 +50,9 @@ func (m criterion) isMet(value float64) bool {
 	return value < m.limit
 }
 
-// good answers whether a measure is good by its criteria: f, its value in the period p, or another measure in the same
-// period meets one of them. Criteria with a missing figure are skipped. good returns nil if no criterion is left.
+// good answers whether a measure is good. It is good if one of its criteria is met by f, the value of the measure in
+// the period p, or by another measure in the same period. Criteria with a missing figure are skipped. good returns
+// nil if no criterion is left.
 func (q *Calculation) good(b *Book, m *measure, f figure, p Period) *Answer {
 	a := &Answer{Verdict: yes(false)}
 	var stated, steps []string

@@ -84,8 +84,8 @@ func (f *Folder) Run(ctx context.Context) (int, error) {
 	return len(changed), f.sweep(ctx, source, files, known)
 }
 
-// logProblem logs a message if problem, the reason for which the folder cannot be read, differs from that of the last
-// call. The empty problem means that the folder can be read.
+// logProblem logs a message if the problem differs from that of the last call. problem is the reason why the folder
+// cannot be read. It is empty if the folder can be read.
 func (f *Folder) logProblem(message, problem string) {
 	if problem != f.lastProblem {
 		f.lastProblem = problem
@@ -151,7 +151,7 @@ func (f *Folder) ingest(ctx context.Context, path, source string, files []corpus
 	return f.store(ctx, source, files, results, known)
 }
 
-// removeGone removes the documents that were in files before and are not there any more. results holds the results of
+// removeGone removes the documents that files contained before and no longer contain. results holds the results of
 // the files by name.
 func (f *Folder) removeGone(ctx context.Context, source string, results map[string]*result) error {
 	for name, r := range results {

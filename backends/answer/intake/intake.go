@@ -123,9 +123,9 @@ func forget(c kernel.Conn, source, name string) error {
 	return err
 }
 
-// putURLs stores urls, the URLs of the documents of the file or address with the given name, within a transaction. If
-// complete is true, these are all URLs of the name, and putURLs deletes others first. Statements that are sent later
-// run in their order.
+// putURLs stores the URLs of the documents of a file or an address, within a transaction. name is the name of the
+// file or the address. If complete is true, urls are all URLs of the name, and putURLs first deletes the stored URLs
+// of the name. The statements that are sent later (see store.Conn.Later) run in their order.
 func putURLs(c kernel.Conn, source, name string, urls []string, complete bool) error {
 	if complete {
 		if _, err := c.Exec("DELETE FROM answer_intake_documents WHERE source = ? AND name = ?", source, name); err != nil {
@@ -142,7 +142,8 @@ func putURLs(c kernel.Conn, source, name string, urls []string, complete bool) e
 	return nil
 }
 
-// soleURLs returns the URLs of documents that belong to a name and to no other name.
+// soleURLs returns the URLs of the documents that belong to the given name of a file or an address, and to no other
+// name.
 func (o *Options) soleURLs(ctx context.Context, source, name string) (urls []string, err error) {
 	err = o.Corpus.Read(ctx, func(c kernel.Conn) error {
 		urls, err = store.Column[string](c, "SELECT url FROM answer_intake_documents d WHERE source = ? AND name = ? AND NOT EXISTS "+
@@ -152,8 +153,8 @@ func (o *Options) soleURLs(ctx context.Context, source, name string) (urls []str
 	return urls, err
 }
 
-// remove removes the documents with the given URLs, of the file name, from the corpus. Documents that the corpus does
-// not have are skipped.
+// remove removes the documents with the given URLs from the corpus. name is the name of the file that contained them.
+// Documents that the corpus does not have are skipped.
 func (o *Options) remove(ctx context.Context, name string, urls []string) error {
 	for _, url := range urls {
 		err := o.Corpus.Remove(ctx, url)

@@ -213,8 +213,9 @@ type fetched struct {
 	body           []byte
 }
 
-// fetch gets the document at an address, if it has changed since previous. Its error describes why the document could
-// not be fetched; it does not contain the address.
+// fetch gets the document at an address if it has changed since the last successful fetch. previous is the stored
+// state of the address. The error of fetch describes why the document could not be fetched; it does not contain the
+// address.
 func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetched, error) {
 	ctx, cancel := context.WithTimeout(ctx, FetchTimeout)
 	defer cancel()

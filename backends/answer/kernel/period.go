@@ -59,9 +59,9 @@ func (p Period) MayEqual(q Period) bool {
 	return p.Months == 0 || q.Months == 0 || p.Months == q.Months
 }
 
-// Part returns the number of the quarter (1 to 4) or of the half year (1 or 2) that the period is. Both are 0 for other
-// periods. If only the last day and the length are known, it uses the quarters and halves of the calendar; the last day
-// may be up to about two weeks after their end.
+// Part returns the number of the quarter (1 to 4) if the period is a quarter, and the number of the half (1 or 2) if
+// it is a half year. Both are 0 for other periods. If only the last day and the length are known, Part uses the
+// quarters and halves of the calendar; the last day may be up to about two weeks after their end.
 func (p Period) Part() (quarter, half int) {
 	if p.End != "" {
 		end := p.End.Time().AddDate(0, 0, -15)

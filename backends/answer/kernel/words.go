@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Words returns the set of the words in a list, which white space separates, in the spelling of the list.
+// Words returns the set of the words in a list. White space separates the words, and their spelling is not changed.
 func Words(list string) map[string]bool {
 	set := make(map[string]bool)
 	for w := range strings.FieldsSeq(list) {

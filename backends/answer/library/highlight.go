@@ -14,9 +14,9 @@ type Span struct{ Start, End int }
 // minLetters is the least length of a sentence that Highlight searches for.
 const minLetters = 12
 
-// Highlight returns the parts of a passage that support a claim, in order and without overlaps: sentences that both
-// contain word for word, and figures that have the same value in both. Years and single digits are left out, because
-// every passage has them.
+// Highlight returns the parts of a passage that support a claim, in order and without overlaps. These are the
+// sentences of the claim that the passage contains word for word, and the figures that have the same value in the
+// passage and in the claim. Years and single digits are left out, because every passage has them.
 func Highlight(passage, claim string) []Span {
 	var spans []Span
 	for _, sentence := range sentences(claim) {
@@ -62,8 +62,8 @@ func sameNumber(a, b figures.Mention) bool {
 	return false
 }
 
-// roundsTo reports whether figure is value rounded to a multiple of step. They may differ by at most half a per cent,
-// so that "5" does not stand for 4.6.
+// roundsTo reports whether figure may be the result of rounding value to a multiple of step. The two may differ by at
+// most half a per cent, so that "5" does not stand for 4.6.
 func roundsTo(figure, value, step float64) bool {
 	return math.Abs(figure-value) <= min(step/2, figure/200)
 }

@@ -77,8 +77,8 @@ func NewDirectory(names []Named) *Directory {
 	return d
 }
 
-// newDirectory returns a directory of names. colloquial are those of the names that are not from documents but that
-// people use; single words among them may be ordinary words as well.
+// newDirectory returns a directory of names. Some of the names do not come from documents but are names that people
+// use. colloquial lists these names; single words among them may be ordinary words as well.
 func newDirectory(names, colloquial []Named) *Directory {
 	d := &Directory{
 		words: make(map[string]bool), keys: make(map[string][]int64), tickers: make(map[string][]int64),
@@ -123,8 +123,8 @@ func newDirectory(names, colloquial []Named) *Directory {
 	return d
 }
 
-// heads returns the first words by which people call issuers. Such a word is the first of a name, no other issuer's
-// name contains it, and it is not an everyday word. The value is the id of the issuer.
+// heads returns the words by which people call issuers for short, each with the id of its issuer. Such a word is the
+// first word of a name, no other issuer's name contains it, and it is not an everyday word.
 func heads(names []Named) map[string]int64 {
 	owners := make(map[string]int64) // 0 for a word that cannot be a head
 	for _, n := range names {
@@ -263,9 +263,10 @@ func tokenize(s string) []token {
 	return list
 }
 
-// nameAt returns the longest name with which tokens, words of the text s, begin, and its number of words. It returns 0
-// words if they do not begin with a name. lowercase reports that the text has no capitalised word, so that names need
-// not be capitalised. Whole names come first, then tickers, names with a slip, and heads.
+// nameAt returns the longest name at the beginning of tokens, which are words of the text s, and the number of words
+// of the name. That number is 0 if tokens do not begin with a name. lowercase reports that the text has no
+// capitalised word, so that names need not be capitalised. Whole names come first, then tickers, names with a slip,
+// and heads.
 func (d *Directory) nameAt(s string, tokens []token, lowercase bool) (IssuerMention, int) {
 	for n := min(d.maxKeyWords, len(tokens)); n > 0; n-- {
 		key := join(tokens[:n])
@@ -303,7 +304,8 @@ func (d *Directory) nameAt(s string, tokens []token, lowercase bool) (IssuerMent
 }
 
 // isName reports whether a key at the beginning of tokens is used as a name in the text s. A key that is not an
-// ordinary word always is. Other keys must be capitalised, and those in ordinary must also satisfy isUsedAsName.
+// ordinary word is always a name. Any other key must be capitalised. A key in the set ordinary must also satisfy
+// isUsedAsName.
 func (d *Directory) isName(key, s string, tokens []token, lowercase bool) bool {
 	switch {
 	case !d.words[key]:

@@ -84,7 +84,7 @@ func parseVocabulary(text string) *vocabulary {
 	return v
 }
 
-// splitList returns the items of a list, which ";" separates, without white space around them.
+// splitList returns the items of a list without white space around them. The items are separated by ";".
 func splitList(s string) (items []string) {
 	for item := range strings.SplitSeq(s, ";") {
 		if item = strings.TrimSpace(item); item != "" {
@@ -137,7 +137,8 @@ func Order(key string) int {
 // Names returns all names of a metric, the name for use in sentences first. It returns nil for an unknown key.
 func Names(key string) []string { return entryOf(key).names }
 
-// UnitOf returns the unit of a metric's figures that do not state their own. It is empty if there is no such unit.
+// UnitOf returns the unit of those figures of a metric that state no unit themselves. The result is empty if there is
+// no such unit.
 func UnitOf(key string) kernel.Unit { return entryOf(key).unit }
 
 // Days is the unit of times between sales and payments.

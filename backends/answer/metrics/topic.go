@@ -8,8 +8,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/kernel"
 )
 
-// TopicOf returns the number of a part of a report in vectors, from 1 for the first of kernel.Statements, or 0 if the
-// part is unknown.
+// TopicOf returns the number that stands for a part of a report in vectors. The numbers follow the order of
+// kernel.Statements, beginning with 1. TopicOf returns 0 if the part is unknown.
 func TopicOf(s kernel.Statement) byte {
 	for i, statement := range kernel.Statements {
 		if statement == s {

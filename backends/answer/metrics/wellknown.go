@@ -107,9 +107,9 @@ func (d *Directory) Absent(text string) (found []IssuerMention) {
 	return found
 }
 
-// isUsedAsName reports whether first, a word of the text s that is also the name of an issuer, is used as the name: it
-// is capitalised within a sentence, or it is capitalised and has a possessive ending or "Inc" after it. In a text
-// without a capitalised word (lowercase) it is not.
+// isUsedAsName reports whether a word of the text s is used as the name of an issuer. first is the word, which is
+// also the name of an issuer. It is used as the name if it is capitalised within a sentence, or if it is capitalised
+// and has a possessive ending or "Inc" after it. In a text without a capitalised word (lowercase) it is not.
 func isUsedAsName(s string, first token, lowercase bool) bool {
 	word := s[first.start:first.end]
 	if lowercase || !isCapitalised(word) {

@@ -142,9 +142,9 @@ func (p *Pipeline) find(ctx context.Context, t *Trace, w *task, wide bool) error
 	return nil
 }
 
-// compute sets w.value to the value that answers the question, computed from the facts of statements or else from
-// tables in the passages, or to nil. It also sets w.refused, and notes in the trace what it computed or why it computed
-// nothing from statements.
+// compute sets w.value to the value that answers the question. It computes the value from the facts of statements, or
+// else from tables in the passages. If it computes no value, w.value is nil. compute also sets w.refused, and notes
+// in the trace what it computed or why it computed nothing from statements.
 func (w *task) compute(cache *formula.TableCache, t *Trace) {
 	var gap string
 	w.value, w.refused, gap = w.fromStatements()
@@ -286,8 +286,8 @@ func (p *Pipeline) divide(ctx context.Context, t *Trace, w *task) error {
 	return nil
 }
 
-// answerPart answers sub, a sub-query of the question parent. number is the number of the part, from 1. The field
-// failed of the result reports that the sub-query was refused or has no answer.
+// answerPart answers sub, a sub-query of the question parent. number is the number of the part, from 1. If the
+// sub-query was refused or has no answer, the result has its field named failed set.
 func (p *Pipeline) answerPart(ctx context.Context, t *Trace, parent *task, number int, sub string) (*task, error) {
 	q, err := p.reader.Read(ctx, sub)
 	if err != nil {
@@ -339,8 +339,8 @@ func (p *Pipeline) answer(ctx context.Context, t *Trace, w *task) error {
 }
 
 // draft returns a draft written by the model. Without a model it uses templates and quotes. The draft is empty if the
-// passages have no answer or if the stage exceeds its limit. parts are the answers of sub-queries, and problems the
-// problems of an earlier draft; both may be nil.
+// passages have no answer or if the stage exceeds its limit. parts are the answers of sub-queries, and problems
+// describes what was wrong with an earlier draft; both may be nil.
 func (p *Pipeline) draft(ctx context.Context, t *Trace, w *task, parts, problems []string) (d draft.Draft, err error) {
 	err = p.stage(ctx, t, "draft", w.part, draftLimit, func(ctx context.Context) (string, error) {
 		if p.model == nil && w.refused {
@@ -373,8 +373,8 @@ func (p *Pipeline) draft(ctx context.Context, t *Trace, w *task, parts, problems
 	return d, err
 }
 
-// evaluate checks a draft by rules and with the judge, if there is a model, and stores the sentences that pass the
-// rules in w.draft. ok reports whether the draft is good enough. problems describe what is wrong with the draft, for
+// evaluate checks a draft by rules and with the judge, if there is a model. It stores in w.draft those sentences that
+// pass the rules. ok reports whether the draft is good enough. problems describes what is wrong with the draft, for
 // the model's next draft. An error of the judge is returned only with Options.ExtractWhenDown; otherwise the draft
 // fails.
 func (p *Pipeline) evaluate(

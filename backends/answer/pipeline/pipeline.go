@@ -134,8 +134,8 @@ type Pipeline struct {
 	tables  *formula.TableCache // the parsed tables of passages
 }
 
-// New returns a Pipeline that finds passages with search and issuers by the directory that issuers returns. With a nil
-// model answers are made by rules and templates alone. now is the clock.
+// New returns a Pipeline. The Pipeline finds passages with search, and it finds issuers by the directory that the
+// function issuers returns. With a nil model answers are made by rules and templates alone. now is the clock.
 func New(search Searcher, issuers func(ctx context.Context) (map[int64]kernel.Issuer, *metrics.Directory, error),
 	model models.Model, now func() time.Time, o Options,
 ) *Pipeline {

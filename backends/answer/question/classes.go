@@ -165,7 +165,8 @@ func (r reading) has(class string) bool {
 	})
 }
 
-// positions returns the index of the first occurrence in a question of each term of a class that the question has.
+// positions returns the positions in a question of the terms of a class. For each term that the question has, it
+// returns the index of the first occurrence.
 func (r reading) positions(class string) (starts []int) {
 	for _, t := range classes()[class] {
 		if start, end := t.find(r.text); end > 0 {
@@ -178,7 +179,8 @@ func (r reading) positions(class string) (starts []int) {
 // maxLead is the largest distance in bytes between two terms for precedes.
 const maxLead = 60
 
-// precedes reports whether a term of class begins at most maxLead bytes before a term of nextClass, or with it.
+// precedes reports whether a term of class begins at most maxLead bytes before a term of nextClass, or at the same
+// place.
 func (r reading) precedes(class, nextClass string) bool {
 	positions := r.positions(nextClass)
 	return slices.ContainsFunc(r.positions(class), func(start int) bool {

@@ -14,8 +14,8 @@ import (
 // fiscal 2017?", after its period was removed.
 var onlyPeriod = regexp.MustCompile(`(?i)^\W*(?:(?:and|or|so|but|what|how|about|it|in|for|of|at|during|the|same|was|were|is|fiscal|year|then|that)\b\W*)*$`)
 
-// Follow reads a question that follows a previous one. An empty previous means that there is no previous question. If
-// the question names no company, it gets the companies of the previous question. If it names no period, it gets the
+// Follow reads a question that follows a previous one. If previous is empty, there is no previous question. If the
+// question names no company, it gets the companies of the previous question. If it names no period, it gets the
 // previous period. If it names a period and nothing else, it also gets the previous measure. The Text of the result
 // contains these additions.
 func (r *Reader) Follow(ctx context.Context, text, previous string) (*Question, error) {

@@ -126,7 +126,7 @@ const (
 )
 
 // score computes the lexical score (BM25) of the candidates. It sorts them in place and returns them, the best first.
-// The field found of the terms in w must count the candidates with the term.
+// Each term in w must already have in its field named found the number of candidates that contain the term.
 func score(w *searchQuery, candidates []*candidate) []*candidate {
 	if len(candidates) == 0 {
 		return nil

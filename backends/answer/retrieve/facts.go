@@ -40,9 +40,9 @@ func inAnyOf(p kernel.Period, periods []kernel.Period) bool {
 // maxStatementFacts bounds the facts for an inquiry.
 const maxStatementFacts = 4000
 
-// fromStatements returns the passages with the facts of an issuer from which a calculation is made, and all facts of
-// the calculation's metrics. With a nil calculation it uses the metrics and the periods that the question names, and
-// returns at most maxWithoutInquiry passages.
+// fromStatements returns the passages with the facts of an issuer from which a calculation is made. It also returns
+// all facts of the issuer for the metrics of the calculation. If calculation is nil, fromStatements uses the metrics
+// and the periods that the question names, and returns at most maxWithoutInquiry passages.
 func fromStatements(
 	c kernel.Conn, w *searchQuery, calculation *inquiry.Calculation, issuer int64,
 ) (passages []*candidate, found []kernel.Fact, err error) {

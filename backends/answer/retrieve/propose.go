@@ -254,9 +254,9 @@ func (r *Retriever) withWordsPostgreSQL(
 	return searchLatest("", args...)
 }
 
-// quoted returns words between two marks, the quotation marks of the full-text index. Words are split at characters
-// other than letters and digits, because the indexes do not agree on the positions of such parts: "r&d" becomes two
-// words.
+// quoted returns words with a mark before and after each of them. mark is the quotation mark of the full-text index.
+// Words are split at characters other than letters and digits, because the indexes do not agree on the positions of
+// the parts of such words: "r&d" becomes two words.
 func quoted(words []string, mark string) []string {
 	list := make([]string, 0, len(words))
 	for _, word := range words {

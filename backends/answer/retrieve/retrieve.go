@@ -160,7 +160,8 @@ func (s *search) readCorpus(ctx context.Context, c kernel.Conn, meaning []float3
 	return err
 }
 
-// readWeb adds the passages of web search to lists, if it is configured. If it fails, the corpus is used alone.
+// readWeb adds the passages that the web search finds to s.lists, if a web search is configured. If the search fails,
+// the corpus is used alone.
 func (s *search) readWeb(ctx context.Context) {
 	if s.options.Web == nil {
 		return

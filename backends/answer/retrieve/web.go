@@ -64,8 +64,8 @@ func (r *Retriever) fromWeb(ctx context.Context, query string, issuers []int64) 
 	return list, nil
 }
 
-// scoreParts returns the passages of one page as candidates with their lexical scores, the best first. Passages of the
-// web are not in the index, so it counts the terms of the question itself.
+// scoreParts returns the passages of one page as candidates with their lexical scores, the best first. Passages of
+// the web are not in the index, so scoreParts itself counts the terms of the question in them.
 func scoreParts(w *searchQuery, parts []corpus.Part) []*candidate {
 	for i := range w.terms {
 		w.terms[i].found = 0

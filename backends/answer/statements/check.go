@@ -92,9 +92,9 @@ var sums = map[kernel.Statement][]sum{
 	},
 }
 
-// check checks the sums of a column, which holds figures by concept. One matching sum is enough for addsUp. If all sums
-// are far off, v is contradicts. If v is addsUp, doubtful are the concepts of sums that are far off, except those that
-// another sum has confirmed; otherwise it is empty.
+// check checks the sums of a column, which holds figures by concept. The verdict v is addsUp if at least one sum
+// matches, and contradicts if all sums are far off. If v is addsUp, doubtful are the concepts of sums that are far
+// off, except those that another sum has confirmed. Otherwise doubtful is empty.
 func (s *statement) check(column map[string]reading) (v verdict, doubtful map[string]bool) {
 	confirmed := make(map[string]bool)
 	doubtful = make(map[string]bool)

@@ -53,8 +53,8 @@ func issuerNames(names []string) *regexp.Regexp {
 		`)\b(?:\W{1,3}(?:inc|incorporated|corp|corporation|company|co|plc|ltd|limited|group|holdings|and subsidiaries)\b\.?)*(?:['’]s?)?`)
 }
 
-// resolve returns the rows of a table whose concept is known, if the table is a statement of the given kind. issuer is
-// the pattern of issuerNames.
+// resolve returns those rows of a table that have a known concept, if the table is a statement of the given kind.
+// issuer is the pattern that issuerNames returns.
 func resolve(t *tables.Table, kind kernel.Statement, issuer *regexp.Regexp) []line {
 	var rows []line
 	for i := range t.Rows {

@@ -38,7 +38,8 @@ var (
 	changed  = eitherOf(`increase|decrease|change|changes`)
 )
 
-// flowOf returns the pattern for the rows with the cash flows from an activity, a regular expression.
+// flowOf returns the pattern for the rows with the cash flows from an activity. activity is a regular expression for
+// the name of the activity.
 func flowOf(key, activity string) pattern {
 	return rowOf(key, `cash (?:flows? )?(?:`+supplied+`)(?: (?:by|in|for|from|through))*(?:\s*/?\s*\(?(?:`+supplied+`)(?: (?:by|in|for))*\)?)* `+activity+`$`, `discontinued|before|adjust|reconcile`)
 }

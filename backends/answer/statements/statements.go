@@ -211,8 +211,8 @@ func recognise(t *tables.Table, page int, issuer *regexp.Regexp) *statement {
 	return s
 }
 
-// setPeriods sets the periods of the columns to read. months is the length of the periods that state none themselves;
-// it is not used for a balance sheet, which is for a day.
+// setPeriods sets the periods of the columns to read. months is the length of a period for which the column states no
+// length. It is not used for a balance sheet, because a balance sheet is for a day.
 func (s *statement) setPeriods(months int) {
 	s.periods = make([]kernel.Period, len(s.Columns))
 	for i := range s.Columns {
@@ -269,8 +269,9 @@ func (s *statement) isMixed() bool {
 // continuationPages is the largest distance in pages between the parts of a statement.
 const continuationPages = 2
 
-// markNotes sets isNote for tables without the typical rows of a statement of their kind, if there is a complete
-// statement of that kind and none is near: they are notes on parts of it. A table that is near continues the statement.
+// markNotes sets isNote for each table that lacks the typical rows of a statement of its kind, if there are complete
+// statements of that kind but none of them is near the table. Such a table is a note on a part of a statement. A
+// table that is near a complete statement continues it.
 func markNotes(statements []*statement) {
 	for _, s := range statements {
 		if anchored(s.kind, s.rows) {
@@ -339,8 +340,8 @@ func plausibleYear(report kernel.Period) bool {
 	return false
 }
 
-// completeScales sets the units of statements that state none: dollars if inDollars, the units in the text above the
-// table, or else the units of the other statements if all of these have the same scale.
+// completeScales sets the units of statements that state none. The units are dollars if inDollars returns true, the
+// units in the text above the table, or else the units of the other statements if all of these have the same scale.
 func completeScales(statements []*statement) {
 	shared := figures.Units{} // the units of the statements that state a scale; the scale is -1 if the scales differ
 	for _, s := range statements {
@@ -383,8 +384,9 @@ func (s *statement) inDollars() bool {
 	return found
 }
 
-// facts returns the facts of the columns for which check does not return contradicts. It leaves out figures that check
-// doubts, and concepts for which two rows have different figures. report is the period of the report.
+// facts returns the facts of the columns, except columns for which check returns the verdict contradicts. It leaves
+// out figures that check returns as doubtful, and concepts for which two rows have different figures. report is the
+// period of the report.
 func (s *statement) facts(report kernel.Period) []Fact {
 	var facts []Fact
 	for k := range s.periods {
@@ -478,9 +480,9 @@ func (s *statement) figure(l line, column int) (kernel.Figure, bool) {
 	return f, true
 }
 
-// Settle returns the period p of a column with the fiscal year and quarter in which the issuer counts it, derived from
-// the period of the report that has the column. balance reports that the column is of a balance sheet, so that p is a
-// day. Settle returns false if the fiscal period is not clear.
+// Settle returns p, the period of a column, with the fiscal year and quarter in which the issuer counts it. It
+// derives these from report, the period of the report that has the column. balance reports that the column belongs to
+// a balance sheet, so that p is a day. Settle returns false if the fiscal period is not clear.
 func Settle(p, report kernel.Period, balance bool) (kernel.Period, bool) {
 	annual := report.Quarter == 0
 	if p.End == "" { // a year alone

@@ -40,9 +40,9 @@ func (t *Table) Facts(report kernel.Period) []kernel.Fact {
 	return facts
 }
 
-// adaptUnit reports whether f can be a figure of m: a percentage fits only a ratio. If so, it corrects the unit of f.
-// Figures of amounts of money get the unit only if they have none; those of counts and amounts per share always get it.
-// The unit of a ratio is not changed.
+// adaptUnit reports whether f can be a figure of m: a percentage fits only a ratio. If so, adaptUnit corrects the
+// unit of f. If m is an amount of money, f gets the unit of m only if f has no unit. If m is a count or an amount per
+// share, f always gets the unit of m. If m is a ratio, the unit of f is not changed.
 func adaptUnit(m kernel.Metric, f *kernel.Figure) bool {
 	unit := metrics.UnitOf(m.Key)
 	switch {

@@ -273,8 +273,9 @@ func headerStart(page []layoutLine, offset, rowIndex int) int {
 	return start
 }
 
-// namesColumns reports whether line is a header in words for the columns of row. That is the case if it has as many
-// cells as row, or if all its cells are to the right of the row's name and there are no more of them than figures.
+// namesColumns reports whether line is a header in words for the columns of row. That is the case if line has as many
+// cells as row. It is also the case if all cells of line are to the right of the row's name and line has no more
+// cells than row has figures.
 func namesColumns(line, row *layoutLine) bool {
 	width := len(row.cells) - row.first
 	n := len(line.cells)
@@ -368,9 +369,10 @@ var unfinished = regexp.MustCompile(`(?i)(?:[-–—(]|\b(?:of|and|to|for|from|i
 // columns are the columns of figures of a table, from left to right. Their texts are not set.
 type columns []cell
 
-// columnsOf returns the columns of the figures in lines. Their number is the largest number of figures that at least a
-// quarter of the rows have, or at least five rows. Each column begins at the leftmost start and ends at the median end
-// of its figures. It returns nil if lines have no row with figures.
+// columnsOf returns the columns of the figures in lines. To find the number of columns, it counts the figures of each
+// row. It takes the largest such number that at least a quarter of the rows have, or at least five rows. Each column
+// begins at the leftmost start and ends at the median end of its figures. columnsOf returns nil if lines have no row
+// with figures.
 func columnsOf(lines []layoutLine) columns {
 	counts := make(map[int]int)
 	rows := 0

@@ -41,8 +41,8 @@ func paragraphs(b *strings.Builder, lines []layoutLine) {
 // minTwoColumns is the least number of lines in two columns.
 const minTwoColumns = 5
 
-// twoColumns reports how far lines[offset:] is set in two columns of text: up to, but not including, the line with the
-// index end. split is the character at which the second column begins. If the text has one column, end is offset.
+// twoColumns finds the text in two columns that begins at lines[offset]. The text consists of lines[offset:end], and
+// its second column begins at the character split. If the text at lines[offset] has one column, end is offset.
 func twoColumns(lines []layoutLine, offset int) (end, split int) {
 	// secondStart returns where the second column of a line begins, or 0 if the line has one column.
 	secondStart := func(l *layoutLine) int {

@@ -97,7 +97,7 @@ func Each(text string, fn func(word string)) {
 	flush()
 }
 
-// next returns the character after r, which is at the byte i of text, or utf8.RuneError at the end.
+// next returns the character that follows r in text, or utf8.RuneError at the end. r is the character at the byte i.
 func next(text string, i int, r rune) rune {
 	following, _ := utf8.DecodeRuneInString(text[i+utf8.RuneLen(max(r, 0)):])
 	return following

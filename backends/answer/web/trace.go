@@ -85,8 +85,8 @@ func (t *Trace) Serve(w http.ResponseWriter, bar look.Bar, passages []kernel.Pas
 	return serve(w, bar, "trace", "Trace of "+t.ID, t)
 }
 
-// serve writes the template name of trace.html with a title and its data. The page contains its style, because it is
-// also served on the administration socket, which serves no files.
+// serve writes a page from the template with the given name in trace.html, a title and the data of the page. The page
+// contains its style, because it is also served on the administration socket, which serves no files.
 func serve(w http.ResponseWriter, bar look.Bar, name, title string, data any) error {
 	style := traceStyle + string(bar.Brand.Sheet())
 	sum := sha256.Sum256([]byte(style))

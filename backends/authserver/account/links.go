@@ -208,12 +208,12 @@ func (a *Accounts) Register(ctx context.Context, email, name, clientAddress stri
 	return err
 }
 
-// queueMail queues a mail of a kind for the user with an id. The recipient is email, or the user's address if email is
-// empty. The link in the mail is valid for the duration lasts.
+// queueMail queues a mail of a kind for the user with an id. The recipient is email, or the user's address if email
+// is empty. lifetime is how long the link in the mail is valid.
 func (a *Accounts) queueMail(
-	ctx context.Context, c store.Conn, kind string, lasts time.Duration, user, email string,
+	ctx context.Context, c store.Conn, kind string, lifetime time.Duration, user, email string,
 ) error {
-	id, err := links.Ask(c, kind, a.Now().Add(lasts),
+	id, err := links.Ask(c, kind, a.Now().Add(lifetime),
 		"SELECT u.id AS user_id, COALESCE(NULLIF(CAST(? AS TEXT), ''), u.email) AS email FROM authserver_users u WHERE u.id = ?", email, user)
 	return storeLanguage(ctx, c, id, err)
 }

@@ -169,11 +169,12 @@ const oldest, newest = "oldest", "newest"
 // maxTotal is the number up to which the rows of a list are counted.
 const maxTotal = 10_000
 
-// cursorResponse returns the response for a page of a list that supports cursors: an object whose member name contains
-// the rows, each converted by convert. The rows were read with the limit that cursorPage returned, which is one more
-// than the page may have. If that additional row exists, cursorResponse removes it and adds the member next, the cursor
-// of the next page. If the request asks for the total number of rows, the response contains it. For that
-// cursorResponse calls count, which returns the number of all rows of the list, up to a limit.
+// cursorResponse returns the response for a page of a list that supports cursors. The response is an object, in which
+// the member with the given name contains the rows, each converted by convert. The rows were read with the limit that
+// cursorPage returned, which is one more than the page may have. If that additional row exists, cursorResponse
+// removes it and adds the member next, the cursor of the next page. If the request asks for the total number of rows,
+// the response contains that number too. For this purpose cursorResponse calls count, which returns the number of all
+// rows of the list, up to a limit.
 func cursorResponse[T interface{ Place() kernel.Place }, U any](
 	c *call, name string, rows []T, p kernel.Page, convert func(T) U, count func(limit int) (int, error),
 ) (map[string]any, error) {
@@ -247,8 +248,8 @@ func decodeChange[T any](c *call, body any, tag func(object T) string) (func(obj
 	return checkIfMatch(c, tag)
 }
 
-// pageResponse returns the response for a page of a list. The member name contains the rows of the page. If hasMore is
-// set, another page follows.
+// pageResponse returns the response for a page of a list. In the response, the member with the given name contains
+// the rows of the page. If hasMore is set, another page follows.
 func pageResponse[T any](name string, rows []T, limit, offset int, hasMore bool) map[string]any {
 	if rows == nil {
 		rows = []T{} // nil would be null in JSON

@@ -96,7 +96,8 @@ func (c *call) issuanceFilter() (f tokens.IssuanceFilter, err error) {
 	return f, err
 }
 
-// listIssuances returns the response for the requested page of the issuances that match a filter, in the member name.
+// listIssuances returns the response for the requested page of the issuances that match a filter. In the response,
+// the member with the given name contains the issuances.
 func (a *API) listIssuances(c *call, name string, f tokens.IssuanceFilter) (any, error) {
 	p, err := c.cursorPage(newest)
 	if err != nil {

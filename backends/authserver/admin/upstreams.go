@@ -91,8 +91,8 @@ func (a *API) upstreams(c *call) (any, error) {
 	return map[string]any{"upstreams": results}, nil
 }
 
-// lastByUpstream returns the last event with an action for each provider, by the provider's slug. It searches only
-// recent events.
+// lastByUpstream returns, for each provider, the last event with the given action, by the slug of the provider. It
+// searches only recent events.
 func (a *API) lastByUpstream(ctx context.Context, action string) (map[string]audit.Record, error) {
 	last := make(map[string]audit.Record)
 	if len(a.Upstreams) == 0 {

@@ -204,7 +204,7 @@ func (a *API) deleteUser(c *call) (any, error) {
 	return nil, a.Users.Delete(c.R.Context(), c.Path("id"), actor, ifMatch)
 }
 
-// changeUserStatus returns the handler that changes the status of a user with set.
+// changeUserStatus returns the handler that changes the status of a user by calling set.
 func (a *API) changeUserStatus(
 	set func(ctx context.Context, id, actor string, checks ...func(u *users.User) error) (*users.User, error),
 ) func(c *call) (any, error) {

@@ -184,7 +184,8 @@ func (q Query) Listing() kernel.Listing {
 // equality is a column that has the same value in all events of a query.
 type equality struct{ column, value string }
 
-// equalities returns the columns that must have a given value. An action that is a prefix is not among them.
+// equalities returns the columns that must have a given value. The action is not among them if the query gives only a
+// prefix of it.
 func (q Query) equalities() (list []equality) {
 	for _, e := range [...]equality{{"actor_id", q.Actor}, {"client_id", q.Client}, {"action", q.Action}} {
 		isPrefix := e.column == "action" && strings.HasSuffix(e.value, ".")

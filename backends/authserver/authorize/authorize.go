@@ -51,22 +51,22 @@ type Authorize struct {
 	FormPost bool
 }
 
-// Seal returns the signed transaction that carries a request. It is valid only in the browser that has the secret
-// visit.
-func (s *Authorize) Seal(r *Request, visit string) string {
+// Seal returns the signed transaction that carries a request. visitSecret is a secret that the browser has. The
+// transaction is valid only in that browser.
+func (s *Authorize) Seal(r *Request, visitSecret string) string {
 	raw, err := json.Marshal(r)
 	if err != nil {
 		panic(err) // texts and numbers can be encoded
 	}
-	return s.Signer("authorize").Sign(raw, visit)
+	return s.Signer("authorize").Sign(raw, visitSecret)
 }
 
 // Open returns the request of a transaction and its client. It reads the client again, since the client may have
 // changed in the meantime. A *RefusalError must be sent to the client, and any other error shown to the user.
-func (s *Authorize) Open(ctx context.Context, transaction, visit string) (*Request, *clients.Client, error) {
-	raw, ok := s.Signer("authorize").Open(transaction, visit)
+func (s *Authorize) Open(ctx context.Context, transaction, visitSecret string) (*Request, *clients.Client, error) {
+	raw, ok := s.Signer("authorize").Open(transaction, visitSecret)
 	r := new(Request)
-	if !ok || visit == "" || json.Unmarshal(raw, r) != nil {
+	if !ok || visitSecret == "" || json.Unmarshal(raw, r) != nil {
 		return nil, nil, pageError(
 			"this sign-in does not belong to this browser; go back to the application and begin there")
 	}

@@ -144,8 +144,8 @@ func (s *Authorize) Parse(ctx context.Context, values url.Values) (*Request, err
 	return r, nil
 }
 
-// setRedirect finds the client of a request by find, sets the redirect URI of the request and returns the client. The
-// parameter redirect is the redirect_uri of the request; it may be empty.
+// setRedirect finds the client of a request by calling find, sets the redirect URI of the request and returns the
+// client. The parameter redirect is the redirect_uri of the request; it may be empty.
 func (s *Authorize) setRedirect(
 	ctx context.Context, r *Request, redirect string, find func(ctx context.Context, id string) (*clients.Client, error),
 ) (*clients.Client, error) {

@@ -23,8 +23,9 @@ type Flip struct {
 	Want [2]string
 }
 
-// Flips tests the keys of the tables, each in a subtest. If outside is set, the tables must contain exactly the keys
-// for which isOutside returns true, and otherwise exactly the keys for which it returns false.
+// Flips tests the configuration keys that the tables contain, each in a subtest. If outside is set, the tables must
+// contain exactly the keys for which isOutside returns true. Otherwise they must contain exactly the keys for which
+// isOutside returns false.
 func Flips(t *testing.T, outside bool, tables ...map[string]Flip) {
 	t.Helper()
 	all := make(map[string]Flip)
@@ -57,8 +58,8 @@ func Flips(t *testing.T, outside bool, tables ...map[string]Flip) {
 	}
 }
 
-// isOutside reports whether a key takes effect outside of the server's packages: in the listeners, the database or the
-// telemetry.
+// isOutside reports whether a configuration key takes effect outside of the server's packages, that is, in the
+// listeners, the database or the telemetry.
 func isOutside(key string) bool {
 	for _, prefix := range []string{
 		"storage.", "observability.", "counters.", "server.address", "server.idle_timeout", "server.read_timeout",

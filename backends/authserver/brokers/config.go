@@ -80,7 +80,8 @@ var reserved = []string{
 	"code_challenge_method",
 }
 
-// decode decodes the configuration of a provider, which must have the given protocol. An unknown member is an error.
+// decode decodes the configuration of a provider into target. The provider must have the given protocol. An unknown
+// member is an error.
 func (p *Provider) decode(protocol string, target any) error {
 	if p.Protocol != protocol {
 		return p.fault("the provider has the protocol %s, not %s", p.Protocol, protocol)
@@ -164,7 +165,8 @@ func (b *Brokers) oauth(p *Provider) (c *OAuthConfig, err error) {
 // secrets of the process to a provider.
 const envPrefix = "CONNECTOR_"
 
-// variable returns the value of the environment variable that a member of the configuration names.
+// variable returns the value of the environment variable called name. The parameter member is the member of the
+// configuration that contains this name; errors mention the member.
 func (b *Brokers) variable(p *Provider, member, name string) (string, error) {
 	if !strings.HasPrefix(name, envPrefix) {
 		return "", p.fault("%s must name a variable that begins with %s", member, envPrefix)

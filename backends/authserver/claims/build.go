@@ -43,8 +43,9 @@ func Wanted(place string, scope []string, lists ...[]Rule) (rules []Rule) {
 	return rules
 }
 
-// Make makes the claims of rules from facts. An attribute without a value is omitted. If several rules make lists under
-// the same name, the claim has all their values; otherwise the first rule wins.
+// Make applies rules to the facts about a user and returns the resulting claims. An attribute without a value is
+// omitted. If several rules make lists under the same name, the claim has all their values; otherwise the first rule
+// wins.
 func Make(rules []Rule, facts *Facts) *Members {
 	m := &Members{object: make(map[string]any)}
 	for i := range rules {
@@ -100,8 +101,8 @@ func union(a, b []string) []string {
 	return list
 }
 
-// Append inserts the claims into the text of a JSON object, which must have at least one member and no space after it,
-// and returns the new text. It may reuse the array of object.
+// Append inserts the claims into object, the text of a JSON object, and returns the new text. The object must have at
+// least one member, and no space may follow its closing brace. The new text may reuse the underlying array of object.
 func (m *Members) Append(object []byte) []byte {
 	if m == nil {
 		return object

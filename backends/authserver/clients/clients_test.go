@@ -60,22 +60,22 @@ func TestRows(t *testing.T) {
 		if _, err := cs.SetStatus(ctx, "other", clients.Active); !errors.Is(err, clients.ErrUnknown) {
 			t.Errorf("error %v", err)
 		}
-		two := &clients.Client{Name: "Two or so", AuthMethod: clients.MethodNone, Source: clients.DCR}
-		if secret, err := cs.Create(ctx, two); err != nil || secret != "" || two.Secret != "" {
+		second := &clients.Client{Name: "Two or so", AuthMethod: clients.MethodNone, Source: clients.DCR}
+		if secret, err := cs.Create(ctx, second); err != nil || secret != "" || second.Secret != "" {
 			t.Errorf("a public client has the secret %q, error %v", secret, err)
 		}
-		for filter, want := range map[clients.Filter]int{{}: 2, {Source: clients.DCR}: 1, {Agent: "true"}: 1, {Agent: "false"}: 1, {Status: clients.Revoked}: 1, {Status: clients.Revoked, Source: clients.DCR}: 0, {Text: "tWO O"}: 1, {Text: two.ID[3:]}: 1, {Text: "t_o"}: 0, {Text: "%"}: 0, {Text: "!"}: 0} {
+		for filter, want := range map[clients.Filter]int{{}: 2, {Source: clients.DCR}: 1, {Agent: "true"}: 1, {Agent: "false"}: 1, {Status: clients.Revoked}: 1, {Status: clients.Revoked, Source: clients.DCR}: 0, {Text: "tWO O"}: 1, {Text: second.ID[3:]}: 1, {Text: "t_o"}: 0, {Text: "%"}: 0, {Text: "!"}: 0} {
 			if list, err := cs.List(ctx, filter, kernel.Page{Limit: 10}); err != nil || len(list) != want {
 				t.Errorf("%+v: %d clients, error %v", filter, len(list), err)
 			}
 		}
-		if err := cs.Delete(ctx, two.ID); err != nil {
+		if err := cs.Delete(ctx, second.ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := cs.Find(ctx, two.ID); !errors.Is(err, clients.ErrUnknown) {
+		if _, err := cs.Find(ctx, second.ID); !errors.Is(err, clients.ErrUnknown) {
 			t.Errorf("found after it was deleted: error %v", err)
 		}
-		if err := cs.Delete(ctx, two.ID); !errors.Is(err, clients.ErrUnknown) {
+		if err := cs.Delete(ctx, second.ID); !errors.Is(err, clients.ErrUnknown) {
 			t.Errorf("deleted twice: error %v", err)
 		}
 	})

@@ -97,14 +97,15 @@ func (cs *Clients) fetch(ctx context.Context, id string, refetch bool) (*Client,
 	}
 }
 
-// documentError returns the error for a client whose document cannot be fetched. The client known is the stored copy,
-// or nil. The reason is only logged: otherwise URLs could be used to probe the server's network.
-func (cs *Clients) documentError(id string, known *Client, err error) error {
+// documentError returns the error for a client whose document cannot be fetched. The parameter storedClient is the
+// stored copy of the client, or nil. The reason is only logged: otherwise URLs could be used to probe the server's
+// network.
+func (cs *Clients) documentError(id string, storedClient *Client, err error) error {
 	if !errors.Is(err, documents.ErrUnavailable) {
 		return err
 	}
 	cs.Logger().Info("the metadata document of a client could not be fetched", zap.String("client_id", id), zap.Error(err))
-	if known != nil {
+	if storedClient != nil {
 		return kernel.Refuse(kernel.Unavailable,
 			"the metadata document of the client cannot be fetched at the moment, try again shortly")
 	}
@@ -192,11 +193,12 @@ func (cs *Clients) storeDocumented(ctx context.Context, c *Client) (*Client, err
 	return c, nil
 }
 
-// unchanged reports whether the client c, from a document, equals the stored client known.
-func unchanged(c, known *Client) bool {
-	return c.Name == known.Name && c.AuthMethod == known.AuthMethod && c.AgentText == known.AgentText &&
-		kernel.JSON(c.Metadata) == kernel.JSON(known.Metadata) &&
-		slices.Equal(c.Redirects, known.Redirects) && slices.Equal(c.Grants, known.Grants)
+// unchanged reports whether the client c, which was made from a document, equals storedClient.
+func unchanged(c, storedClient *Client) bool {
+	return c.Name == storedClient.Name && c.AuthMethod == storedClient.AuthMethod &&
+		c.AgentText == storedClient.AgentText &&
+		kernel.JSON(c.Metadata) == kernel.JSON(storedClient.Metadata) &&
+		slices.Equal(c.Redirects, storedClient.Redirects) && slices.Equal(c.Grants, storedClient.Grants)
 }
 
 // unusedCondition is the SQL condition for clients with metadata documents that can be removed without loss: they have

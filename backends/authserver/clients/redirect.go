@@ -8,8 +8,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// MatchRedirect returns the redirect URI for a response. If the request contains a URI, that must be registered.
-// Without a requested URI, the client must have registered exactly one. Otherwise ok is false.
+// MatchRedirect returns the redirect URI for a response. The parameter requested is the redirect URI of the request,
+// or "". The client must have registered the requested URI or, if the request has none, exactly one URI. Otherwise ok
+// is false.
 func (c *Client) MatchRedirect(requested string) (uri string, ok bool) {
 	if requested == "" {
 		if len(c.Redirects) != 1 {

@@ -64,8 +64,8 @@ func ParseRegistration(document []byte) (*Registration, error) {
 	return r, nil
 }
 
-// Client checks a registration and returns the client that it describes. The source is one of the sources of clients.
-// The client is not stored.
+// Client checks a registration and returns the client that it describes. The source is Admin, DCR or Document. The
+// client is not stored.
 func (cs *Clients) Client(r *Registration, source string) (*Client, error) {
 	c := &Client{
 		Name: r.Name, AuthMethod: r.AuthMethod, Redirects: r.Redirects, Grants: r.Grants, Responses: r.Responses,
@@ -103,8 +103,8 @@ func withUser(grant string) bool {
 }
 
 // Ceiling returns the maximum scope that a client may request from users. An empty result permits all scopes that the
-// resources declare. For a self-declared client (see Client.SelfDeclared) it is the default scope, whatever the
-// client's grant types, unless an administrator has set another scope.
+// resources declare. The maximum scope of a self-declared client (see Client.SelfDeclared) is the default scope,
+// whatever the client's grant types, unless an administrator has set another scope.
 func (cs *Clients) Ceiling(c *Client) []string {
 	if len(c.Scope) == 0 && c.Source != Admin {
 		return cs.options.DefaultScope
@@ -452,8 +452,8 @@ func (cs *Clients) SetMode(ctx context.Context, mode string, checks ...func(curr
 	})
 }
 
-// digest returns one hash for several texts. The length before each text keeps lists apart that would be the same text
-// without it.
+// digest returns one hash for several texts. It hashes the length of each text before the text. Different lists of
+// texts therefore have different hashes, even if their texts would be equal when joined.
 func digest(texts ...string) string {
 	h := sha256.New()
 	for _, text := range texts {

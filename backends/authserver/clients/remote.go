@@ -36,7 +36,8 @@ func newRemotes(allow []netip.Prefix, logger func() *zap.Logger) *remotes {
 	}
 }
 
-// source returns the key set that is published at a URI. If the cache is full, it closes any other key set.
+// source returns the key set that is published at a URI. If the cache is full, source first closes and removes an
+// arbitrary other key set.
 func (r *remotes) source(uri string) *jwks.Source {
 	r.mu.Lock()
 	defer r.mu.Unlock()

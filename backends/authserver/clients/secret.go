@@ -81,8 +81,8 @@ var ErrNoSecret = errors.New("the client does not authenticate with a secret")
 func usesSecret(authMethod string) bool { return authMethod == MethodBasic || authMethod == MethodPost }
 
 // verify reports whether a secret in clear matches the stored secret of a client. For a nil client it takes as much
-// time as for a wrong secret. If the secret matches but was hashed by another program, or without the current pepper,
-// verify stores it in the current form.
+// time as for a wrong secret. If the secret matches, but the stored hash was made by another program or without the
+// current pepper, verify stores a new hash in the current form.
 func (cs *Clients) verify(ctx context.Context, c *Client, clear string) (bool, error) {
 	var id, stored string
 	if c != nil {
@@ -147,7 +147,8 @@ func newProven(now func() time.Time) *proven {
 	return p
 }
 
-// sum returns the digest of a secret. The digest covers the stored form, so that it no longer matches after a rotation.
+// sum returns the digest of a secret in clear. The digest also covers the stored form of the secret, so that the
+// digest no longer matches after a rotation.
 func (p *proven) sum(id, stored, clear string) (sum [sha256.Size]byte) {
 	h := hmac.New(sha256.New, p.key)
 	for _, part := range [...]string{id, stored, clear} {
@@ -158,7 +159,7 @@ func (p *proven) sum(id, stored, clear string) (sum [sha256.Size]byte) {
 	return sum
 }
 
-// verified reports whether the secret with a sum was verified for the client less than provenFor ago.
+// verified reports whether the secret with the digest sum was verified for the client less than provenFor ago.
 func (p *proven) verified(id string, sum [sha256.Size]byte) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
@@ -166,8 +167,8 @@ func (p *proven) verified(id string, sum [sha256.Size]byte) bool {
 	return ok && hmac.Equal(known.sum[:], sum[:]) && p.now().Before(known.until)
 }
 
-// add records that the secret with a sum was verified for the client. If there are maxProven secrets, it first forgets
-// all of them.
+// add records that the secret with the digest sum was verified for the client. If maxProven secrets are recorded
+// already, add first forgets all of them.
 func (p *proven) add(id string, sum [sha256.Size]byte) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -53,8 +53,8 @@ func (cs *Clients) read(ctx context.Context, id string) (*Client, error) {
 	return kernel.Read(ctx, cs.Server, func(c store.Conn) (*Client, error) { return readIn(c, id, "") })
 }
 
-// readIn returns a stored client, or ErrUnknown. The text lock is empty or c.Lock(), which locks the row until the end
-// of the transaction.
+// readIn returns a stored client, or ErrUnknown. The parameter lock is the end of the query: it is either empty or
+// c.Lock(), which locks the row until the end of the transaction.
 func readIn(c store.Conn, id, lock string) (*Client, error) {
 	client, err := scan(c.Row("SELECT "+columns+" FROM authserver_clients WHERE id = ?"+lock, id))
 	return client, kernel.IfNoRows(err, ErrUnknown)

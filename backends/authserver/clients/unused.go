@@ -110,8 +110,9 @@ func (cs *Clients) excess(ctx context.Context) (n int, err error) {
 	return max(0, n-cs.options.MaxSelfRegistered), err
 }
 
-// removeIdle removes idle clients that match an SQL condition, up to limit, and returns their number. The audit events
-// contain the reason. It searches for the clients before the write transaction, which checks each client again.
+// removeIdle removes idle clients that match an SQL condition, up to limit, and returns their number. The audit
+// events contain the reason. removeIdle searches for the clients before the write transaction, and checks each client
+// again in that transaction.
 func (cs *Clients) removeIdle(
 	ctx context.Context, limit int, reason, condition string, args ...any,
 ) (total int, err error) {

@@ -109,9 +109,9 @@ func (cs *Clients) UpdateGiven(
 	return changed, err
 }
 
-// become copies the registration of next to c, and returns the names of the changed members.
-func (c *Client) become(next *Client) (changed []string) {
-	metadata := next.Metadata
+// become copies the registration of newClient to c, and returns the names of the changed members.
+func (c *Client) become(newClient *Client) (changed []string) {
+	metadata := newClient.Metadata
 	if c.SelfDeclared() {
 		metadata.FirstParty, metadata.Claims = false, nil
 	}
@@ -119,27 +119,28 @@ func (c *Client) become(next *Client) (changed []string) {
 		name          string
 		current, next any
 	}{
-		{"client_name", c.Name, next.Name},
-		{"token_endpoint_auth_method", c.AuthMethod, next.AuthMethod},
-		{"redirect_uris", c.Redirects, next.Redirects},
-		{"grant_types", c.Grants, next.Grants},
-		{"response_types", c.Responses, next.Responses},
-		{"scope", c.Scope, next.Scope},
-		{"agent_description", c.AgentText, next.AgentText},
+		{"client_name", c.Name, newClient.Name},
+		{"token_endpoint_auth_method", c.AuthMethod, newClient.AuthMethod},
+		{"redirect_uris", c.Redirects, newClient.Redirects},
+		{"grant_types", c.Grants, newClient.Grants},
+		{"response_types", c.Responses, newClient.Responses},
+		{"scope", c.Scope, newClient.Scope},
+		{"agent_description", c.AgentText, newClient.AgentText},
 		{"metadata", c.Metadata, metadata},
 	} {
 		if kernel.JSON(member.current) != kernel.JSON(member.next) {
 			changed = append(changed, member.name)
 		}
 	}
-	c.Name, c.AuthMethod, c.Redirects, c.Grants, c.Responses = next.Name, next.AuthMethod, next.Redirects, next.Grants,
-		next.Responses
-	c.Scope, c.AgentText, c.Metadata = next.Scope, next.AgentText, metadata
+	c.Name, c.AuthMethod = newClient.Name, newClient.AuthMethod
+	c.Redirects, c.Grants, c.Responses = newClient.Redirects, newClient.Grants, newClient.Responses
+	c.Scope, c.AgentText, c.Metadata = newClient.Scope, newClient.AgentText, metadata
 	return changed
 }
 
-// secretFor returns the stored form of the new secret for a client that is changed from stored to next, or keep if the
-// client's present secret remains. If the client already has a secret, that remains unless replace is set.
+// secretFor returns the stored form of the new secret of a client that changes from stored to next. If the client
+// keeps its present secret instead, keep is true and secret is empty. A client that has a secret keeps it unless
+// replace is set.
 func (cs *Clients) secretFor(
 	ctx context.Context, stored, next *Client, g Given, replace bool,
 ) (secret string, keep bool, err error) {

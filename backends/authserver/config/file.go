@@ -86,8 +86,8 @@ func plain(n *yaml.Node) error {
 	return nil
 }
 
-// faultAt records a fault of the node n, which is the value of the key called name or of the whole file if name is
-// empty.
+// faultAt records a fault of the node n. The node is the value of the key called name or, if name is empty, the whole
+// file.
 func (l *loader) faultAt(name string, n *yaml.Node, format string, args ...any) {
 	if name == "" {
 		name = "the file"

@@ -47,8 +47,9 @@ func (k *Key) pointer(c *Config) any {
 	return reflect.ValueOf(c).Elem().FieldByIndex(k.field).Addr().Interface()
 }
 
-// located sets the index of the Config field for each key and returns the keys. A field's name is the name of its key
-// without underscores, in any case, such as SQLite.Path for sqlite.path. It panics if a key has no field.
+// located sets the index of the Config field for each key and returns the keys. A field has the name of its key
+// without underscores; letter case does not matter. For example, the field of sqlite.path is SQLite.Path. located
+// panics if a key has no field.
 func located(keys []Key) []Key {
 	for i := range keys {
 		k, kind := &keys[i], reflect.TypeFor[Config]()

@@ -312,7 +312,7 @@ func collector(_ *Config, value any) string {
 	return ""
 }
 
-// issuer checks that a text is an http or https URL that other URLs can be made of by appending a path.
+// issuer checks that a text is an http or https URL to which paths can be appended to make other URLs.
 func issuer(c *Config, value any) string {
 	text := *value.(*string)
 	u, ok := absolute(text)
@@ -361,11 +361,11 @@ func returnURLs(_ *Config, value any) string {
 	return ""
 }
 
-// onlyLocal returns a check for a bool, which may have the value insecure only if the issuer is localhost.
-func onlyLocal(insecure bool) check {
+// onlyLocal returns a check for a bool. The bool may equal insecureValue only if the issuer is localhost.
+func onlyLocal(insecureValue bool) check {
 	return func(c *Config, value any) string {
-		if *value.(*bool) == insecure && public.holds(c) {
-			return fmt.Sprintf("may be %t only when server.issuer is localhost", insecure)
+		if *value.(*bool) == insecureValue && public.holds(c) {
+			return fmt.Sprintf("may be %t only when server.issuer is localhost", insecureValue)
 		}
 		return ""
 	}

@@ -115,8 +115,8 @@ func (l *loader) seeds() {
 	})
 }
 
-// entries decodes the list called name and calls check for each entry. An entry that cannot be decoded or that check
-// refuses is recorded as a fault and left out.
+// entries decodes the list called name and calls check for each entry. If an entry cannot be decoded, or if check
+// refuses it, entries records a fault and leaves the entry out.
 func entries[T any](l *loader, name string, n *yaml.Node, check func(*T) error) []T {
 	switch {
 	case n == nil || null(n):

@@ -67,7 +67,7 @@ func (x *Connections) mac(label string, parts ...string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// sign returns the signature of a flow, which is part of its state parameter.
+// sign returns the signature of a flow. The state parameter of the flow consists of random and this signature.
 func (p *pending) sign(x *Connections, random string) string {
 	return x.mac("state", random, p.user, p.provider, p.back, strconv.FormatInt(p.until, 10))
 }
@@ -179,8 +179,9 @@ func (x *Connections) resource(ctx context.Context, p *brokers.Provider, name st
 	return using[index], nil
 }
 
-// returnURL returns the URL to which the browser is redirected at the end of the flow. This is the requested URL, which
-// must be allowed. The client may leave it out if exactly one URL is allowed, which is then returned.
+// returnURL returns the URL to which the browser is redirected at the end of the flow. The parameter requested is the
+// URL that the client has requested, which must be allowed. If the client has requested none, exactly one URL must be
+// allowed, and returnURL returns that URL.
 func (x *Connections) returnURL(r *resources.Resource, requested string) (string, error) {
 	allowed := slices.Concat(r.Policy.Connect.AllowedReturnURLs, x.options.ReturnURLs)
 	if requested == "" {
@@ -297,9 +298,9 @@ func (x *Connections) Finish(ctx context.Context, e End) (location string, err e
 // errorCode matches the error codes of a provider that are reported to the return URL.
 var errorCode = regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,63}$`)
 
-// takePending removes the pending flow with a state, and returns it with the random part of the state. A state is
-// accepted once, and only from the user who started the flow. For another user, the error has status 403 and the flow
-// is kept. An expired flow is removed and refused.
+// takePending removes the pending flow that belongs to the state of e. It returns the flow and the random part of the
+// state. A state is accepted only once, and only from the user who started the flow. For another user, the error has
+// status 403 and the flow is kept. An expired flow is removed and refused.
 func (x *Connections) takePending(
 	ctx context.Context, p *brokers.Provider, e End,
 ) (flow *pending, random string, err error) {

@@ -160,8 +160,8 @@ func (x *Connections) open(ctx context.Context, c *Connection) (credential broke
 	return credential, json.Unmarshal(raw, &credential)
 }
 
-// storeCredential stores a credential, for which the provider has granted the scope. It replaces an existing connection
-// of the user to the provider.
+// storeCredential stores a user's credential for a provider, together with the scope that the provider has granted.
+// It replaces an existing connection of the user to the provider.
 func (x *Connections) storeCredential(
 	ctx context.Context, user, provider string, credential brokers.Credential, scope []string,
 ) error {
@@ -287,8 +287,8 @@ func upstream(r *resources.Resource, scope []string) (list []string) {
 	return list
 }
 
-// Granted returns the scopes of this server that a connection covers. A scope is covered if the provider has granted
-// all of the provider's scopes to which it maps.
+// Granted returns the scopes of this server that a connection covers. Each scope maps to one or more scopes of the
+// provider. The connection covers the scope if the provider has granted all of them.
 func (x *Connections) Granted(ctx context.Context, connection *Connection) ([]string, error) {
 	all, err := x.options.Catalog.All(ctx)
 	if err != nil {

@@ -289,7 +289,7 @@ func TestRenewedOnce(t *testing.T) {
 	t.Parallel()
 	authtest.OnBoth(t, func(t *testing.T, k authtest.Kernel) {
 		first, u := newNode(t, k, nil), newUpstream(t)
-		two := newNode(t, authtest.On(t, k.DB), nil)
+		second := newNode(t, authtest.On(t, k.DB), nil)
 		ann, r := first.fill(t, u)
 		_, err := first.Exchange(t.Context(), ann, r, []string{"read"})
 		lacking(t, "nothing connected", err, kernel.ConsentMissing, authtest.Issuer+"/connect/chat")
@@ -300,13 +300,13 @@ func TestRenewedOnce(t *testing.T) {
 		if a, err := first.Exchange(t.Context(), ann, r, []string{"read"}); err != nil || a.AccessToken != "access-0" || a.ExpiresIn != time.Minute {
 			t.Errorf("%+v, error %v", a, err)
 		}
-		for _, n := range []*node{first, two} {
+		for _, n := range []*node{first, second} {
 			n.Clock.Pass(31 * time.Second)
 		}
 		u.set(func() { u.life = 3600 })
 		var all sync.WaitGroup
 		for i := range 50 {
-			n := []*node{first, two}[i%2]
+			n := []*node{first, second}[i%2]
 			all.Go(func() {
 				if a, err := n.Exchange(t.Context(), ann, r, []string{"read"}); err != nil || a.AccessToken != "access-1" {
 					t.Errorf("%+v, error %v", a, err)
@@ -327,7 +327,7 @@ func TestRenewedOnce(t *testing.T) {
 		}
 
 		// If the caller that started a renewal is cancelled, the new credential is stored nevertheless.
-		for _, n := range []*node{first, two} {
+		for _, n := range []*node{first, second} {
 			n.Clock.Pass(time.Hour)
 		}
 		u.set(func() { u.hold = make(chan struct{}) })
@@ -343,25 +343,25 @@ func TestRenewedOnce(t *testing.T) {
 			t.Errorf("error %v", err)
 		}
 		close(u.hold)
-		if a, err := two.Exchange(t.Context(), ann, r, []string{"read"}); err != nil || a.AccessToken != "access-2" {
+		if a, err := second.Exchange(t.Context(), ann, r, []string{"read"}); err != nil || a.AccessToken != "access-2" {
 			t.Errorf("%+v, error %v", a, err)
 		}
 
 		// A provider's outage does not end the connection; a refused refresh token does.
-		for _, n := range []*node{first, two} {
+		for _, n := range []*node{first, second} {
 			n.Clock.Pass(time.Hour)
 		}
 		u.set(func() { u.hold, u.status = nil, http.StatusBadGateway })
 		_, err = first.Exchange(t.Context(), ann, r, []string{"read"})
 		refused(t, "down", err, kernel.Unavailable)
 		u.set(func() { u.status, u.present = 0, "stolen and used" })
-		_, err = two.Exchange(t.Context(), ann, r, []string{"read"})
+		_, err = second.Exchange(t.Context(), ann, r, []string{"read"})
 		lacking(t, "ended", err, kernel.ConsentMissing, authtest.Issuer+"/connect/chat")
 		if list, err := first.Of(t.Context(), ann); err != nil || len(list) != 0 {
 			t.Errorf("%v, error %v", list, err)
 		}
 		first.connect(t, ann)
-		if a, err := two.Exchange(t.Context(), ann, r, []string{"read"}); err != nil || a.AccessToken == "" {
+		if a, err := second.Exchange(t.Context(), ann, r, []string{"read"}); err != nil || a.AccessToken == "" {
 			t.Errorf("%+v, error %v", a, err)
 		}
 		p, err := first.brokers.Find(t.Context(), "chat")
@@ -371,7 +371,7 @@ func TestRenewedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = two.Exchange(t.Context(), ann, r, []string{"read"})
+		_, err = second.Exchange(t.Context(), ann, r, []string{"read"})
 		refused(t, "disconnected", err, kernel.ConsentRequired)
 		first.Kernel.Close() // waits for the background work
 		u.set(func() {

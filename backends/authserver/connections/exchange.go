@@ -151,8 +151,8 @@ func (x *Connections) withValidToken(
 	}
 }
 
-// waitOrRenew returns the connection with a renewed credential. While another process renews the credential, it waits.
-// If no process does, it takes the lease and renews the credential itself.
+// waitOrRenew returns the connection with a renewed credential. It waits while another process renews the credential.
+// If no process does, waitOrRenew takes the lease and renews the credential itself.
 func (x *Connections) waitOrRenew(ctx context.Context, p *brokers.Provider, user string) (*Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*leaseLasts)
 	defer cancel()
@@ -230,7 +230,7 @@ func (x *Connections) renew(
 // errNoRefresh means that the provider has issued no refresh token for a connection.
 var errNoRefresh = errors.New("the connection has no refresh token")
 
-// requestRenewal requests new tokens from the provider of a connection, by the refresh token.
+// requestRenewal requests new tokens from the provider of a connection, with the refresh token of the connection.
 func (x *Connections) requestRenewal(
 	ctx context.Context, p *brokers.Provider, connection *Connection,
 ) (granted brokers.Granted, err error) {

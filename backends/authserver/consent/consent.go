@@ -138,7 +138,8 @@ func (s *Consents) Approve(
 	return ids, err
 }
 
-// upsert stores the consent of a user to a client for a resource, in place of a former consent, and returns its id.
+// upsert stores the consent of a user to a client for a resource, and returns the id of the stored consent. It
+// replaces a former consent to the same client and resource.
 func (s *Consents) upsert(
 	c store.Conn, user string, client *clients.Client, resource string, scope []string,
 ) (id string, err error) {

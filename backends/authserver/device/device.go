@@ -73,8 +73,8 @@ type storedRequest struct {
 }
 
 // Begin starts the authorization of a device that requests a scope, and returns the response for the device. The
-// targets are the requested resources, which must declare all of the scope. Without targets, any resource may declare
-// it.
+// targets are the requested resources. Each requested scope must be declared by one of the targets or, without
+// targets, by any resource.
 func (s *Devices) Begin(
 	ctx context.Context, client *clients.Client, scope string, targets []*resources.Resource,
 ) (Authorization, error) {
@@ -133,8 +133,8 @@ func Shown(code string) string {
 	return code[:codeSize/2] + "-" + code[codeSize/2:]
 }
 
-// parseCode returns the user code in a text that a user has entered, without other characters between the letters. It
-// returns "" if the text is not a code.
+// parseCode returns the user code in a text that a user has entered. It removes all characters that do not occur in
+// codes, such as hyphens. It returns "" if the text is not a code.
 func parseCode(text string) string {
 	if len(text) > 64 {
 		return ""

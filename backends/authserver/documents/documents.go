@@ -92,19 +92,19 @@ type Document struct {
 	Fresh time.Time
 }
 
-// Fetch fetches the document at the URL id. The error is a refusal of the client if the URL or the document is invalid,
-// or if there are too many fetches. If there is no document at the URL, the error wraps ErrUnavailable.
+// Fetch fetches the document whose URL is id. The error is a refusal of the client if the URL or the document is
+// invalid, or if there are too many fetches. If there is no document at the URL, the error wraps ErrUnavailable.
 func (d *Documents) Fetch(ctx context.Context, id string) (*Document, error) {
 	return d.fetch(ctx, id, d.hosts.Allow)
 }
 
 // Refetch is like Fetch, for a client that is already known. It may exceed the rate limit of the host, at the expense
-// of later fetches. Requests for unknown URLs of the host therefore do not block it.
+// of later fetches. Requests for unknown URLs of the host therefore cannot block Refetch.
 func (d *Documents) Refetch(ctx context.Context, id string) (*Document, error) {
 	return d.fetch(ctx, id, d.hosts.Borrow)
 }
 
-// fetch fetches the document at the URL id, if allow returns true for its host.
+// fetch fetches the document whose URL is id, if allow returns true for the host of the URL.
 func (d *Documents) fetch(ctx context.Context, id string, allow func(host string) bool) (*Document, error) {
 	u, err := d.parse(id)
 	if err != nil {
@@ -217,7 +217,7 @@ func (d *Documents) get(ctx context.Context, id string) (*Document, error) {
 	return &Document{text, now.Add(d.fresh(response.Header, now))}, check(text, id)
 }
 
-// check returns an error if a text is not the document with the URL id. The error reveals nothing of the text.
+// check returns an error if a text is not the document whose URL is id. The error reveals nothing of the text.
 func check(text []byte, id string) error {
 	var members map[string]json.RawMessage
 	var clientID string

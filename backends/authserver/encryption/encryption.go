@@ -46,18 +46,18 @@ type masterKey struct {
 	secret []byte
 }
 
-// NewMaster returns an encryptor with a master key of 64 hex digits. It also opens texts that were sealed with the
-// former master key old, which may be empty.
-func NewMaster(current, old string) (*Master, error) {
-	key, err := parse(current)
+// NewMaster returns an encryptor that seals with the master key currentKey, which consists of 64 hex digits. The
+// encryptor also opens texts that were sealed with the former master key formerKey, which may be empty.
+func NewMaster(currentKey, formerKey string) (*Master, error) {
+	key, err := parse(currentKey)
 	if err != nil {
 		return nil, err
 	}
 	m := &Master{current: key}
-	if old == "" {
+	if formerKey == "" {
 		return m, nil
 	}
-	former, err := parse(old)
+	former, err := parse(formerKey)
 	if err != nil {
 		return nil, fmt.Errorf("the old key: %w", err)
 	}

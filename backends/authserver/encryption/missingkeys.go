@@ -25,7 +25,7 @@ const KeyManagement = "transit"
 // id of a master key in base64, or the tag of a key management server.
 const headSize = 7
 
-// keyOf returns the key of the sealed texts that begin with head, as in Missing.Key.
+// keyOf returns the key of the sealed texts that begin with head, in the form of Missing.Key.
 func keyOf(head string) string {
 	if head+":" == transitTag { // the tag is one character longer than head
 		return KeyManagement

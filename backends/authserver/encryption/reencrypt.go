@@ -34,9 +34,10 @@ func (r Resealed) Plus(s Resealed) Resealed {
 	return Resealed{r.Scanned + s.Scanned, r.Rewritten + s.Rewritten, r.Failed + s.Failed}
 }
 
-// Reseal seals with the newest key all texts in the columns that are sealed with another key, and returns the numbers
-// of texts. Other processes may write to the columns at the same time. If Reseal ends early, the finished work is kept,
-// and another call continues. Unless progress is nil, Reseal calls it after each batch.
+// Reseal finds the texts in the columns that are not sealed with the newest key, and seals them again with that key.
+// It returns the numbers of texts; see Resealed. Other processes may write to the columns at the same time. If Reseal
+// ends early, the finished work is kept, and another call continues. Unless progress is nil, Reseal calls it after
+// each batch.
 func Reseal(
 	ctx context.Context, k *kernel.Server, e Encryptor, columns []Column, progress func(Resealed),
 ) (done Resealed, err error) {

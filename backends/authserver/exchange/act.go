@@ -68,20 +68,20 @@ var errTooDeep = kernel.Refuse(kernel.InvalidRequest, "delegation chain too deep
 // IsTooDeep reports whether an exchange was refused because the chain of actors would be too long.
 func IsTooDeep(err error) bool { return errors.Is(err, errTooDeep) }
 
-// appendActors returns the chain of actors outer, with the chain inner appended to its innermost actor. Other members
-// are unchanged.
-func appendActors(outer, inner json.RawMessage) (json.RawMessage, error) {
-	if len(inner) == 0 {
-		return outer, nil
+// appendActors appends the chain of actors innerChain to the innermost actor of the chain outerChain, and returns the
+// new chain. Other members are unchanged.
+func appendActors(outerChain, innerChain json.RawMessage) (json.RawMessage, error) {
+	if len(innerChain) == 0 {
+		return outerChain, nil
 	}
 	var members map[string]json.RawMessage
-	if err := json.Unmarshal(outer, &members); err != nil {
+	if err := json.Unmarshal(outerChain, &members); err != nil {
 		return nil, err
 	}
-	nested := inner
+	nested := innerChain
 	if len(members["act"]) > 0 {
 		var err error
-		if nested, err = appendActors(members["act"], inner); err != nil {
+		if nested, err = appendActors(members["act"], innerChain); err != nil {
 			return nil, err
 		}
 	}

@@ -14,9 +14,10 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/tokens"
 )
 
-// checkConsents checks that the user has consented to the scope at each target, and sets the ids of the consents. They
-// must belong to the client at which the user signed in, however many clients have exchanged the token since. The check
-// does not apply to a client that exchanges its own token, if that is permitted; see Options.Self.
+// checkConsents checks that the user has consented to the scope at each target, and stores the ids of the consents in
+// r. The consents must belong to the client at which the user signed in, however many clients have exchanged the
+// token since. The check does not apply to a client that exchanges its own token, if that is permitted; see
+// Options.Self.
 func (x *Exchange) checkConsents(ctx context.Context, r *Request) error {
 	if r.user == "" || r.self && x.options.Self {
 		return nil
@@ -47,8 +48,8 @@ func (x *Exchange) consents(ctx context.Context, r *Request) ([]consent.Grant, e
 	return x.options.Consents.Between(ctx, r.user, root)
 }
 
-// checkCovered returns the id of the consent, among those found, that covers a scope of a resource. If no consent
-// covers it, the error is a *kernel.ConsentError.
+// checkCovered searches the given consents for the one that covers a scope of a resource, and returns its id. If no
+// consent covers the scope, the error is a *kernel.ConsentError.
 func (x *Exchange) checkCovered(
 	consents []consent.Grant, t *resources.Resource, scope []string,
 ) (id string, err error) {

@@ -164,8 +164,8 @@ func (x *Exchange) checkParameters(r *Request) error {
 // supported reports whether this server supports a token type.
 func supported(kind string) bool { return kind == AccessToken || kind == JWT }
 
-// verifyTokens verifies the tokens of a request, and checks that the request has a proof of the keys to which they are
-// bound.
+// verifyTokens verifies the tokens of a request. If a token is bound to a key, verifyTokens also checks that the
+// request has a proof of that key.
 func (x *Exchange) verifyTokens(ctx context.Context, r *Request) (err error) {
 	if r.subject, err = x.verifyToken(ctx, "subject_token", r.Subject); err != nil {
 		return err

@@ -46,7 +46,8 @@ type Draft struct {
 var errNoApps = apierror.New(http.StatusServiceUnavailable, "temporarily_unavailable",
 	"Apps cannot be used here: their secrets have to be stored encrypted, and data_encryption.driver is not set. Ask the operator.")
 
-// NewApp starts the setup of an app. The browser is the secret to which the browser's forms are bound.
+// NewApp starts the setup of an app. The parameter browser is the secret to which the forms of the user's browser are
+// bound.
 func (f *Factors) NewApp(u *users.User, browser string) (*Draft, error) {
 	if f.encryptor == nil {
 		return nil, errNoApps
@@ -91,9 +92,9 @@ func (f *Factors) openDraft(signed string, u *users.User, browser string) (secre
 	return secret, begun, nil
 }
 
-// AddApp stores the authenticator app of a draft under the name label. signed is the signed text of the draft, which
-// contains the app's secret. code is the current code of the app, which proves that the app has the secret. If the app
-// is the user's first factor, AddApp returns recovery codes.
+// AddApp stores the authenticator app of a draft, with label as its name. signed is the signed text of the draft,
+// which contains the app's secret. code is the current code of the app, which proves that the app has the secret. If
+// the app is the user's first factor, AddApp returns recovery codes.
 func (f *Factors) AddApp(
 	ctx context.Context, u *users.User, browser, signed, label, code string,
 ) (recovery []string, err error) {
@@ -123,13 +124,13 @@ func (f *Factors) AddApp(
 }
 
 // stepOf returns the time step (RFC 6238) of a code, the number of periods since 1970. The result ok is false if the
-// code is not valid now. Only steps after last, the step of the last accepted code, are valid, so that a code cannot be
-// used twice.
-func stepOf(secret, code string, now time.Time, last int64) (step int64, ok bool) {
+// code is not valid now. Only steps after lastStep, the step of the last accepted code, are valid, so that a code
+// cannot be used twice.
+func stepOf(secret, code string, now time.Time, lastStep int64) (step int64, ok bool) {
 	currentStep := now.Unix() / codePeriod
 	for s := currentStep - codeSkew; s <= currentStep+codeSkew; s++ {
 		expected, err := hotp.GenerateCode(secret, uint64(s)) //nolint:gosec // not negative after 1970
-		if err == nil && subtle.ConstantTimeCompare([]byte(expected), []byte(code)) == 1 && s > last {
+		if err == nil && subtle.ConstantTimeCompare([]byte(expected), []byte(code)) == 1 && s > lastStep {
 			step, ok = s, true
 		}
 	}

@@ -211,7 +211,8 @@ func (f *Factors) insert(c store.Conn, user string, factor *Factor, handle strin
 	return err
 }
 
-// factorName returns the name of a factor in the stored form. The error has status 422 if the name is too long.
+// factorName returns the stored form of the name that a user has typed for a factor. The error has status 422 if the
+// name is empty, too long or not a single line.
 func factorName(typed string) (string, error) {
 	name := text.Storable(text.Normal(typed))
 	if name == "" || len([]rune(name)) > maxName || !text.IsLine(name) {
@@ -274,7 +275,8 @@ func (f *Factors) Reset(ctx context.Context, user, actor string) (n int64, err e
 	return n, err
 }
 
-// note records an event about a user's factors in the audit feed. The kind is that of a factor, or empty.
+// note records an event about a user's factors in the audit feed. The parameter kind is the kind of the factor, or
+// empty.
 func (f *Factors) note(ctx context.Context, action, actor, user, kind string) {
 	e := kernel.Event{Action: action, Actor: actor, Detail: []string{"user", user}}
 	if kind != "" {

@@ -138,7 +138,7 @@ func (f *Factors) NewPasskey(ctx context.Context, u *users.User, browser string)
 	return f.sign(creationLabel, options.Response, session, u.ID, browser)
 }
 
-// AddPasskey stores a passkey that a browser has created, under the name label. If it is the user's first factor,
+// AddPasskey stores a passkey that a browser has created, with label as its name. If it is the user's first factor,
 // AddPasskey returns recovery codes.
 func (f *Factors) AddPasskey(
 	ctx context.Context, u *users.User, browser, signed, label, response string,
@@ -219,9 +219,9 @@ func (f *Factors) checkAssertion(ctx context.Context, u *users.User, browser str
 	return f.storeUsed(ctx, h, keys, used)
 }
 
-// storeUsed stores the new state of a passkey that was used. The passkeys of h and the list keys have the same order.
-// The error is ErrCopied if the signature counter has gone back, and ErrWrong if the passkey was removed or used in the
-// meantime.
+// storeUsed stores the new state of a passkey that was used. The list keys has the factors of the passkeys of h, in
+// the same order. The error is ErrCopied if the signature counter has gone back, and ErrWrong if the passkey was
+// removed or used in the meantime.
 func (f *Factors) storeUsed(ctx context.Context, h *passkeyUser, keys []*Factor, passkey *webauthn.Credential) error {
 	if passkey.Authenticator.CloneWarning { // the authenticator may have been cloned (section 6.1.1)
 		return ErrCopied

@@ -34,8 +34,8 @@ var errOldPage = apierror.New(http.StatusUnprocessableEntity, "invalid_credentia
 	"This page was open for too long. Use the passkey once more.")
 
 // userHandle returns the user handle by which authenticators identify a user's account (Web Authentication Level 3,
-// section 5.4.3). The handle is the user's id. For an imported id that is too long or may be a mail address, it is a
-// digest of the id.
+// section 5.4.3). The handle is the user's id. If an imported id is too long or may be a mail address, the handle is
+// a digest of the id.
 func userHandle(id string) []byte {
 	if len(id) > maxHandle || strings.Contains(id, "@") {
 		sum := sha256.Sum256([]byte("user handle\n" + id))

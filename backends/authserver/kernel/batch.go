@@ -30,8 +30,8 @@ type Batch[T any] struct {
 	writing sync.Mutex
 }
 
-// NewBatch returns a batch. The function write stores either all rows of a call or, with an error, no row. The function
-// onLost is called with rows that could not be stored and the error of write.
+// NewBatch returns a batch. A call of write either stores all rows, or returns an error and stores no row. The batch
+// calls onLost with the rows that could not be stored and the error of write.
 func NewBatch[T any](write func(ctx context.Context, rows []T) error, onLost func(rows []T, err error)) *Batch[T] {
 	return &Batch[T]{write: write, onLost: onLost, wake: make(chan struct{}, 1)}
 }

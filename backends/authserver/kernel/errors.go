@@ -60,8 +60,8 @@ func (e *ConsentError) Error() string { return e.Refusal.Error() }
 // Unwrap returns the refusal.
 func (e *ConsentError) Unwrap() error { return e.Refusal }
 
-// RequireConsent returns a ConsentError with one of the causes above and the URL of the page that asks for consent. The
-// format and its arguments are the description.
+// RequireConsent returns a ConsentError with a cause, such as ConsentMissing, and the URL of the page that asks for
+// consent. The format and its arguments are the description.
 func RequireConsent(cause, url, format string, args ...any) *ConsentError {
 	return &ConsentError{Refuse(ConsentRequired, format, args...), cause, url}
 }

@@ -71,10 +71,10 @@ func Allow[T any](checks []func(row T) error, row T) error {
 	return nil
 }
 
-// IfNoRows returns the error instead if err is sql.ErrNoRows, and otherwise err.
-func IfNoRows(err, instead error) error {
+// IfNoRows returns replacement if err is sql.ErrNoRows, and otherwise err.
+func IfNoRows(err, replacement error) error {
 	if errors.Is(err, sql.ErrNoRows) {
-		return instead
+		return replacement
 	}
 	return err
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Names returns, by id, the value of a column for each of the ids that exists in a table. The names of the table and
-// column must be constants, never text from a request.
+// Names returns a map from ids to the values of a column of a table. The map contains those of the ids that exist in
+// the table. The names of the table and column must be constants, never text from a request.
 func Names(c Conn, table, column string, ids []string) (map[string]string, error) {
 	names := make(map[string]string)
 	for chunk := range slices.Chunk(ids, maxIDs) {

@@ -128,8 +128,8 @@ func header(algorithm string, typ Type, kid string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
 }
 
-// isHeader reports whether the first segment of a token is a header of the given type as the function header writes it,
-// with any key id.
+// isHeader reports whether segment, the first segment of a token, is a header of the given type. The header must have
+// the form that the function header writes; its key id does not matter.
 func isHeader(segment string, typ Type) bool {
 	raw, err := base64.RawURLEncoding.DecodeString(segment)
 	if err != nil {

@@ -107,7 +107,8 @@ const topic = "keys"
 // unlimited is the value from which on Options.Retain means that rotated keys verify until the store removes them.
 const unlimited = 50 * 365 * 24 * time.Hour
 
-// New returns Keys that read the store, and create the first key, at the first use.
+// New returns Keys. At their first use, they read the store. If the store has no key of the algorithm yet, they
+// create the first one.
 func New(s *kernel.Server, o Options) *Keys {
 	ks := &Keys{Server: s, options: o}
 	s.Watch(topic, func(string) {
@@ -173,9 +174,9 @@ func copies(keys iter.Seq[*key]) (list []*key) {
 	return list
 }
 
-// newSet returns the set of those keys that still sign or verify. The newest key of the algorithm signs. A rotated key
-// verifies for the duration retention. newSet sorts the slice keys, and sets the fields of Info that depend on other
-// keys.
+// newSet returns the set of those keys that still sign or verify. The newest key of the algorithm signs. A rotated
+// key still verifies until retention has passed since its rotation. newSet sorts its argument keys, and sets the
+// fields of Info that depend on other keys.
 func newSet(keys []*key, algorithm string, now time.Time, retention time.Duration) *set {
 	slices.SortFunc(keys, func(a, b *key) int {
 		if order := b.CreatedAt.Compare(a.CreatedAt); order != 0 {

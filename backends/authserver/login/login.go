@@ -143,9 +143,9 @@ type Attempt struct {
 	Browser string
 }
 
-// SignIn checks the password of a user. For a user without second factors it begins a session and returns its cookie.
-// For a user with second factors it returns no cookie, but the text waiting for the form that asks for a second factor;
-// see Login.Waiting. A refusal has status 422, or 429 during a lockout.
+// SignIn checks the password of a user. If the user has no second factors, SignIn begins a session and returns the
+// cookie of the session. Otherwise cookie is empty, and waiting is a signed text for the form that asks for a second
+// factor; see Login.Waiting. A refusal has status 422, or 429 during a lockout.
 func (l *Login) SignIn(ctx context.Context, a Attempt) (cookie, waiting string, err error) {
 	key := l.key(a.Email, a.Address)
 	if wait := l.Lockout.Locked(key); wait > 0 {
@@ -200,11 +200,11 @@ func (l *Login) recordSignIn(
 }
 
 // Enter begins a session for a user whom another server has authenticated, and returns its cookie. authTime is when
-// that server authenticated the user; a zero or future time means now. The session of the cookie former ends. The list
-// detail has further names and values for the audit event. For a disabled user the error has status 403, and the caller
-// must record it.
+// that server authenticated the user; a zero or future time means now. The session of formerCookie, the previous
+// cookie of the browser, ends. The list detail has further names and values for the audit event. For a disabled user
+// the error has status 403, and the caller must record it.
 func (l *Login) Enter(
-	ctx context.Context, u *users.User, authTime time.Time, address, former string, detail ...string,
+	ctx context.Context, u *users.User, authTime time.Time, address, formerCookie string, detail ...string,
 ) (cookie string, err error) {
 	if now := l.Now(); authTime.IsZero() || authTime.After(now) {
 		authTime = now
@@ -212,7 +212,7 @@ func (l *Login) Enter(
 	if !u.Active() {
 		return "", users.ErrDisabled
 	}
-	cookie, err = l.begin(ctx, u, former, authTime)
+	cookie, err = l.begin(ctx, u, formerCookie, authTime)
 	if errors.Is(err, users.ErrCredentials) { // the user was changed in the meantime
 		return "", users.ErrDisabled
 	}
@@ -254,11 +254,11 @@ func (l *Login) refuse(ctx context.Context, key lockout.Key, address string, ref
 	return refusal
 }
 
-// begin creates a session and returns its cookie. The session of the cookie former ends. authTime is when the user
-// signed in, and methods are the authentication methods. It returns users.ErrCredentials if the user was changed while
-// the password was being checked.
+// begin creates a session and returns its cookie. The session of formerCookie, the previous cookie of the browser,
+// ends. authTime is when the user signed in, and methods are the authentication methods. begin returns
+// users.ErrCredentials if the user was changed while the password was being checked.
 func (l *Login) begin(
-	ctx context.Context, u *users.User, former string, authTime time.Time, methods ...string,
+	ctx context.Context, u *users.User, formerCookie string, authTime time.Time, methods ...string,
 ) (cookie string, err error) {
 	now := l.Now()
 	var sessionSecret string
@@ -274,7 +274,7 @@ func (l *Login) begin(
 		if sessionSecret, err = l.sessions.Begin(c, u.ID, now); err != nil {
 			return err
 		}
-		if old, ok := l.open(former); ok {
+		if old, ok := l.open(formerCookie); ok {
 			if err := l.replace(c, u.ID, old.secret, sessionSecret); err != nil {
 				return err
 			}
@@ -290,16 +290,17 @@ func (l *Login) begin(
 	return l.Signer("session").Sign(append(payload, u.ID...)), nil
 }
 
-// replace ends the session old after the session begun has started in the same browser. If both belong to the same
-// user, clients that must be notified of a logout are moved to the session begun, since the user has not signed out.
-func (l *Login) replace(c store.Conn, user, old, begun string) error {
+// replace ends the session with the secret oldSecret, after the session with the secret newSecret has begun in the
+// same browser. If both sessions belong to the same user, clients that must be notified of a logout are moved to the
+// new session, since the user has not signed out.
+func (l *Login) replace(c store.Conn, user, oldSecret, newSecret string) error {
 	_, err := c.Exec(`UPDATE authserver_session_clients SET session_id = (SELECT id FROM authserver_sessions WHERE secret_hash = ?)
 		WHERE session_id = (SELECT id FROM authserver_sessions WHERE secret_hash = ? AND user_id = ?)`,
-		secret.Hash(begun), secret.Hash(old), user)
+		secret.Hash(newSecret), secret.Hash(oldSecret), user)
 	if err != nil {
 		return err
 	}
-	return l.sessions.End(c, old)
+	return l.sessions.End(c, oldSecret)
 }
 
 // cookieContent is the content of a session cookie: the session's secret, the user's id, and the start of the session.

@@ -17,11 +17,12 @@ var errPasskey = apierror.New(http.StatusUnprocessableEntity, "invalid_credentia
 
 // ByPasskey signs a user in with a passkey alone, and returns the cookie of the new session. The response is the
 // browser's response for the passkey. The challenge is the signed text from the page that requested the response. The
-// session counts as one with two factors: possession of the passkey, and verification of the user by the authenticator.
+// session counts as one with two factors: possession of the passkey, and verification of the user by the
+// authenticator.
 //
 // It returns an error with status 422 if the passkey is refused, and with status 429 during a lockout. Failures of a
-// known passkey count together with its owner's wrong passwords, and failures of an unknown passkey by its credential
-// ID.
+// known passkey count together with its owner's wrong passwords. Failures of an unknown passkey count for its
+// credential ID.
 func (l *Login) ByPasskey(ctx context.Context, response, challenge string, a Attempt) (cookie string, err error) {
 	claim, err := l.options.Factors.Claim(ctx, response)
 	if errors.Is(err, factors.ErrWrong) { // malformed; it is refused below like an unknown passkey
@@ -50,7 +51,8 @@ func (l *Login) ByPasskey(ctx context.Context, response, challenge string, a Att
 	return cookie, l.recordSignIn(ctx, key, claim.User, cookie, a.Address, "method", "passkey")
 }
 
-// refusal returns the reason, for the audit feed, why a passkey was refused. It returns "" if err is not a refusal.
+// refusal returns the reason for which a passkey was refused, as a text for the audit feed. It returns "" if err is
+// not a refusal.
 func refusal(claim *factors.Claim, err error) string {
 	switch {
 	case errors.Is(err, factors.ErrCopied):

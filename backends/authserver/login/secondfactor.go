@@ -53,9 +53,9 @@ func (l *Login) waitingText(ctx context.Context, u *users.User, browser, upstrea
 var errWaited = apierror.New(http.StatusUnprocessableEntity, "invalid_credentials",
 	"This took too long, or your account has changed meanwhile. Sign in once more.")
 
-// Waiting returns the user who must prove a second factor. The text waiting is the result of SignIn, which the form
-// sends back. The error has status 422 if the text has expired or belongs to another browser, or if the user has
-// changed.
+// Waiting returns the user who must prove a second factor. The parameter waiting is the signed text that SignIn has
+// returned and that the form sends back. The error has status 422 if the text has expired or belongs to another
+// browser, or if the user has changed.
 func (l *Login) Waiting(ctx context.Context, waiting, browser string) (*Waiting, error) {
 	raw, ok := l.Signer("second").Open(waiting, browser)
 	var p firstStep
@@ -99,9 +99,9 @@ func (l *Login) Second(ctx context.Context, w *Waiting, proof factors.Proof, a A
 	return cookie, l.recordSignIn(ctx, l.key(w.User.Email, a.Address), w.User, cookie, a.Address)
 }
 
-// Proved records that the user of a session has proved a second factor that was just set up, with the authentication
-// method (amr) method. It changes only sessions that began with a password: a passkey alone already counts as two
-// factors.
+// Proved records that the user of a session has proved a second factor that was just set up. method is the
+// authentication method (amr) of this factor. Proved changes only sessions that began with a password: a passkey
+// alone already counts as two factors.
 func (l *Login) Proved(ctx context.Context, s *Session, method string) error {
 	if !slices.Contains(s.Methods, factors.ByPassword) {
 		return nil

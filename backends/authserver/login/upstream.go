@@ -8,8 +8,8 @@ import (
 )
 
 // EnterOrWait is like Enter, but requires a second factor of a user who has one here, although a provider has
-// authenticated the user. For such a user it returns no cookie but the signed text waiting, for the form that asks for
-// the second factor; see Waiting. The upstream is the provider's slug, for the audit feed.
+// authenticated the user. For such a user, cookie is empty, and waiting is a signed text for the form that asks for
+// the second factor; see Waiting. The parameter upstream is the provider's slug, for the audit feed.
 func (l *Login) EnterOrWait(
 	ctx context.Context, u *users.User, authTime time.Time, upstream string, a Attempt,
 ) (cookie, waiting string, err error) {

@@ -28,7 +28,7 @@ var csvColumns = []string{
 //   - password_hash: see password.Known
 //   - groups and roles: separated by semicolons
 //   - totp: the secret of an authenticator app in base32
-//   - the prefix attributes. with the name of an attribute: its values, separated by semicolons
+//   - attributes.NAME: the values of the attribute called NAME, separated by semicolons
 func CSV(file io.Reader, fn func(Record) error) error {
 	limited := &io.LimitedReader{R: file}
 	r := csv.NewReader(limited)
@@ -79,7 +79,8 @@ func CSV(file io.Reader, fn func(Record) error) error {
 	}
 }
 
-// csvRecord returns the record for a line of the file. The map row has the cells by the names of their columns.
+// csvRecord returns the record for a line of the file. The map row contains the cells of the line; its keys are the
+// names of the columns.
 func csvRecord(line int, row map[string]string) Record {
 	r := Record{Where: fmt.Sprintf("line %d %s", line, row["email"])}
 	for _, name := range []string{"email_verified", "disabled"} {

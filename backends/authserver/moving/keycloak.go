@@ -299,7 +299,7 @@ type keycloakHash struct {
 	More       map[string][]string `json:"additionalParameters"`
 }
 
-// number returns an additional parameter from 1 to limit, or 0 if it is not such a number.
+// number returns the additional parameter called name if it is a number from 1 to limit, and otherwise 0.
 func (h *keycloakHash) number(name string, limit int) int {
 	if len(h.More[name]) != 1 {
 		return 0

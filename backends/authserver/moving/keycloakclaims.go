@@ -31,8 +31,8 @@ func (k *keycloakRealm) readGroup(raw json.RawMessage, fn func(Record) error) er
 	return g.records(k, keycloakDepth, fn)
 }
 
-// records calls fn with the records of the group and its subgroups, without groups that have no roles. The depth is the
-// number of levels that this group may span; a group below them is reported as refused.
+// records calls fn with the records of the group and its subgroups. It leaves out groups that have no roles. The
+// depth is the number of levels that this group may span; records reports a group below these levels as refused.
 func (g *keycloakGroup) records(realm *keycloakRealm, depth int, fn func(Record) error) error {
 	group := "group " + g.Path
 	if depth == 0 {

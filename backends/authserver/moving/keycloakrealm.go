@@ -120,7 +120,8 @@ func (k *keycloakRealm) readProvider(_ int, raw json.RawMessage) error {
 	return nil
 }
 
-// keycloakRoles returns roles of the realm, and roles of clients by client_id, as one list.
+// keycloakRoles returns the roles of the realm in realmRoles and the roles of clients in clientRoles as one list. The
+// keys of clientRoles are client_ids.
 func keycloakRoles(realmRoles []string, clientRoles map[string][]string) (list []keycloakRole) {
 	for _, name := range realmRoles {
 		list = append(list, keycloakRole{"", name})

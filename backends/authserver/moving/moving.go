@@ -190,8 +190,9 @@ func (t *Target) storeClient(ctx context.Context, c *Client, o Options, line *Li
 	return Taken, err
 }
 
-// updateOutcome returns the outcome of an update that returned err: Updated if line.Changed has fields, and otherwise
-// There. It records the event e in the audit feed if the change was stored.
+// updateOutcome returns the outcome of an update: Updated if line.Changed has fields, and otherwise There. The
+// parameter err is the error of the update; unless it is nil, updateOutcome returns it instead. If the change was
+// stored, updateOutcome records the event e in the audit feed.
 func (t *Target) updateOutcome(ctx context.Context, line *Line, err error, e kernel.Event, o Options) (string, error) {
 	switch {
 	case err != nil:

@@ -115,8 +115,8 @@ func (t *Target) updateUser(
 	return ch.fields, nil
 }
 
-// storeChanges stores the changes of the user with an id. An interruption may leave some of them out; the next run
-// stores them. The authenticator apps precede the password, so that no user can sign in with fewer factors than before.
+// storeChanges stores the changes ch of a user. An interruption may leave some of them out; the next run stores them.
+// The authenticator apps precede the password, so that no user can sign in with fewer factors than before.
 func (t *Target) storeChanges(ctx context.Context, id string, u *User, ch *userChanges, o Options) error {
 	if ch.own {
 		if _, err := t.Users.Update(ctx, id, ch.data, o.By); err != nil {
@@ -240,8 +240,9 @@ func (u *User) mergedAttributes(stored map[string][]string) map[string][]string 
 	return merged
 }
 
-// newLinks returns those of the accounts at providers with which a user is not connected yet. The user is given by its
-// id, which is empty for a new user. The error has status 422 if an account is connected with another user.
+// newLinks returns those accounts in links with which a user is not connected yet. All of them are accounts at
+// providers. The user is given by its id, which is empty for a new user. The error has status 422 if an account is
+// connected with another user.
 func (t *Target) newLinks(
 	ctx context.Context, user string, links []upstreams.Link,
 ) (added []upstreams.Link, err error) {
@@ -259,8 +260,8 @@ func (t *Target) newLinks(
 	return added, nil
 }
 
-// addSecrets compares the password and the authenticator apps of the user with an id with the record u, and adds the
-// differences to the changes. Apps that the record does not contain are kept.
+// addSecrets compares the stored password and authenticator apps of a user with those of the record u, and adds the
+// differences to ch. The parameter user is the id of the stored user. Apps that the record does not contain are kept.
 func (t *Target) addSecrets(ctx context.Context, ch *userChanges, user string, u *User) error {
 	if u.Hash != "" {
 		storedHash, err := t.Users.Hash(ctx, user)

@@ -25,9 +25,9 @@ type Marks struct {
 // counters.
 func New(s *kernel.Server) *Marks { return &Marks{s.Counters, s} }
 
-// SetNX implements counters.Store. The mark expires by this server's clock, not by the database's clock: callers check
-// the expiry of the marked value by this server's clock too, and by another clock the mark might expire while the value
-// is still accepted.
+// SetNX implements counters.Store. The mark expires by this server's clock, not by the database's clock. Callers
+// check the expiry of the marked value by this server's clock too. If the mark expired by another clock, it might
+// expire while the value is still accepted.
 func (m *Marks) SetNX(ctx context.Context, key string, ttl time.Duration) (first bool, err error) {
 	digest, now := sha256.Sum256([]byte(key)), m.server.Now()
 	var q store.Questions
@@ -53,7 +53,7 @@ const (
 	batch = 1000
 )
 
-// Sweep removes the marks that have expired on all nodes, and returns their number.
+// Sweep removes the marks that have expired by the clocks of all nodes, and returns their number.
 func (m *Marks) Sweep(ctx context.Context) (int, error) {
 	n, err := m.server.DB.Purge(ctx, batch,
 		"DELETE FROM authserver_once WHERE digest IN (SELECT digest FROM authserver_once WHERE expires_at <= ? LIMIT ?)",

@@ -73,8 +73,8 @@ func (s *OpenID) ParseLogout(ctx context.Context, values url.Values) (*Logout, e
 	return l, err
 }
 
-// logoutRedirect returns the URI to which the browser is redirected: the URI target, which the client must have
-// registered, with the parameter state of the request.
+// logoutRedirect returns the URI to which the browser is redirected: target with the parameter state of the request.
+// The client must have registered target.
 func logoutRedirect(client *clients.Client, target string, values url.Values) (string, error) {
 	if !slices.ContainsFunc(client.Metadata.Logout, func(uri string) bool { return clients.SameRedirect(uri, target) }) {
 		return "", refuse("the post_logout_redirect_uri of the request is not one that the application has registered")

@@ -112,9 +112,9 @@ func person(u *users.User, scope []string) Person {
 	return p
 }
 
-// claimsFor returns the claims about a user for a client. The place is that of a claim rule: an ID token or a userinfo
-// response. The claims are those of the scope and those of the client's claim rules. A rule for groups replaces the
-// groups of the scope.
+// claimsFor returns the claims about a user for a client. The result p has the claims of the scope. The result custom
+// has the claims of the client's claim rules for a place: an ID token or a userinfo response. If there is a rule for
+// groups, p has no groups.
 func (s *OpenID) claimsFor(
 	ctx context.Context, u *users.User, client, place string, scope []string,
 ) (p Person, custom *claims.Members, err error) {

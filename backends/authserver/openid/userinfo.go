@@ -26,7 +26,8 @@ func (s *OpenID) Routes() []kernel.Route {
 // bareChallenge is the WWW-Authenticate challenge for a request without a token.
 const bareChallenge = `Bearer realm="authserver"`
 
-// challenge sets WWW-Authenticate and returns the error. The text parameters has further ones of the challenge.
+// challenge sets the header WWW-Authenticate and returns the error. The text parameters contains further parameters
+// of the challenge, and is appended to it.
 func challenge(h http.Header, status int, code, description, parameters string) error {
 	h.Set("WWW-Authenticate", bareChallenge+`, error="`+code+`", error_description="`+description+`"`+parameters)
 	return apierror.New(status, code, "%s", description)

@@ -65,8 +65,9 @@ func (p *Proofs) Key(w http.ResponseWriter, r *http.Request, path, token string)
 	return proof.Thumbprint, nil
 }
 
-// Greet adds a nonce, which the client must use in its next proof, to the response if nonces are required and the
-// request has a proof. Endpoints call it before they check the request, so that refused requests get a nonce too.
+// Greet adds a nonce to the response if nonces are required and the request has a proof. The client must use the
+// nonce in its next proof. Endpoints call Greet before they check the request, so that refused requests get a nonce
+// too.
 func (p *Proofs) Greet(w http.ResponseWriter, r *http.Request) {
 	if p != nil && p.verifier.RequireNonce && Sent(r) && w.Header().Get(dpop.NonceHeader) == "" {
 		p.sendNonce(w)

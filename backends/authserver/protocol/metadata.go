@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/dpop"
 )
 
-// metadata returns a handler for the discovery document with a path. The documents are cached.
+// metadata returns a handler that serves the discovery document at the given path. The documents are cached.
 func (p *Protocol) metadata(path string) func(w http.ResponseWriter, r *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		text, err := p.documents.Get(r.Context(), path)

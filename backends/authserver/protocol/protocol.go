@@ -233,8 +233,8 @@ func (p *Protocol) refused(r *http.Request, e *clients.RefusedError) {
 // maxNamed is the maximum number of bytes of an unauthenticated client_id in the audit feed.
 const maxNamed = 512
 
-// denied counts a request that was refused because of its client, and records the reason in the audit feed. The client
-// is its client_id. The detail is a list of alternating names and values.
+// denied counts a request that was refused because of its client, and records the reason in the audit feed. The
+// parameter client is the client_id. The detail is a list of alternating names and values.
 func (p *Protocol) denied(r *http.Request, client, reason string, detail ...string) {
 	p.Count("auth_denied_total", reason)
 	p.Audit(r.Context(), kernel.Event{

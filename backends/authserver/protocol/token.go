@@ -155,10 +155,10 @@ func (p *Protocol) clientCredentials(
 	return answer, nil
 }
 
-// clientCredentialsScope returns the scope of a token for the client credentials grant. The requested scopes must be
-// within the client's registered scope (see resources.Within), and each must be declared by one of the targets. If no
-// scope is requested, it is the client's registered scope, as far as the targets declare it. Without targets, the
-// scopes need not be declared.
+// clientCredentialsScope returns the scope of a token for the client credentials grant. Each requested scope must be
+// within the client's registered scope (see resources.Within) and must be declared by one of the targets. If no scope
+// is requested, the result consists of those registered scopes of the client that the targets declare. Without
+// targets, the scopes need not be declared.
 func (p *Protocol) clientCredentialsScope(
 	r *http.Request, c *clients.Client, targets []*resources.Resource, requested string,
 ) ([]string, error) {
@@ -188,8 +188,8 @@ func (p *Protocol) clientCredentialsScope(
 }
 
 // deniedToken counts a refused token request in the metric called name, and records it in the audit feed as an event
-// with this action. If reason is empty, it is the error code of refusal. The detail is a list of alternating names and
-// values.
+// with this action. If reason is empty, the error code of refusal is used as the reason. The detail is a list of
+// alternating names and values.
 func (p *Protocol) deniedToken(
 	r *http.Request, c *clients.Client, action, name, reason string, refusal error, detail ...string,
 ) {

@@ -322,9 +322,9 @@ func (t *Tokens) verify(ctx context.Context, text string) (*Claims, int64, time.
 	return c, int64(len(raw)+len(c.custom)) + structSize, expiry, nil
 }
 
-// Live returns the claims and the user of a valid access token: issued by this server, neither expired nor revoked, of
-// an active client and an active user. If the subject is a client or a foreign user, u is the zero User. For any other
-// token, ok is false. An error means that the database does not answer.
+// Live returns the claims and the user of a valid access token. A token is valid if this server issued it, it is
+// neither expired nor revoked, and its client and its user are active. If the subject is a client or a foreign user,
+// u is the zero User. For an invalid token, ok is false. An error means that the database does not answer.
 func (t *Tokens) Live(ctx context.Context, text string) (c *Claims, u User, ok bool, err error) {
 	c, err = t.verified.Verify(ctx, text)
 	if err != nil {

@@ -103,7 +103,7 @@ type code struct {
 	expires  time.Time
 }
 
-// findCode returns the stored code with a digest. For an unknown code, the error is the one for the client.
+// findCode returns the stored code with a digest. For an unknown code, the error is invalid_grant.
 func (t *Tokens) findCode(ctx context.Context, digest string) (*code, error) {
 	k := &code{digest: digest}
 	var granted string
@@ -210,9 +210,9 @@ func (t *Tokens) revokeReusedCode(ctx context.Context, k *code, r Redemption) er
 	return refuseCode("the authorization code was redeemed before; the tokens that were issued for it have been revoked")
 }
 
-// targets returns the resources that a token is for. The ids granted are those of the grant, and requested are the
-// values of the parameter resource (RFC 8707), each of which must name a granted resource. If requested is empty,
-// targets returns all granted resources.
+// targets returns the resources that a token is for. The list granted has the ids of the resources of the grant. The
+// list requested has the values of the parameter resource (RFC 8707); each of them must name a granted resource. If
+// requested is empty, targets returns all granted resources.
 func (t *Tokens) targets(ctx context.Context, granted, requested []string) ([]*resources.Resource, error) {
 	if len(requested) > 0 {
 		targets, err := t.options.Catalog.Resolve(ctx, requested)

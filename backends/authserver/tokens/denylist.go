@@ -90,7 +90,7 @@ func (d *denied) has(ctx context.Context, ids ...string) (bool, error) {
 	return false, nil
 }
 
-// sync reads the new rows of the table, unless another goroutine has read them after the time cutoff.
+// sync reads the new rows of the table, unless another goroutine has read them at or after cutoff.
 func (d *denied) sync(ctx context.Context, cutoff time.Time) error {
 	d.syncing.Lock()
 	defer d.syncing.Unlock()

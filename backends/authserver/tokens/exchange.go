@@ -16,7 +16,7 @@ const maxRestsOn = 32
 
 // Exchange issues an access token in exchange for the token with the claims oldClaims (RFC 8693), and returns the
 // response and the jti of the new token. The new token belongs to the same family as the old one and does not expire
-// later. The consents are the ids of those that the exchange depends on.
+// later. The list consents has the ids of the consents that the exchange depends on.
 //
 // The claim rests_on of the new token lists the old token, the entries of the old token's rests_on, and the consents.
 // Every node can therefore check the ancestors of a token against the denied ids, even before the row of its issuance

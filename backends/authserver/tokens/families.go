@@ -151,10 +151,10 @@ type Renewal struct {
 // errStale means that a concurrent request changed the family.
 var errStale = errors.New("a concurrent request has changed the token family")
 
-// Refresh exchanges a refresh token for a new refresh token and an access token (RFC 6749 section 6). An attempt with a
-// token that was already exchanged revokes the family. If it comes within the grace period after the exchange, and the
-// replacement has not been used yet, the token is accepted once more, because the client may not have received the
-// answer.
+// Refresh exchanges a refresh token for a new refresh token and an access token (RFC 6749 section 6). A token that
+// was already exchanged is accepted again, at most maxGraces times, within the grace period after the exchange, if
+// its replacement has not been used yet, because the client may not have received the answer. Otherwise an attempt by
+// its client revokes the family.
 func (t *Tokens) Refresh(ctx context.Context, r Renewal) (Answer, error) {
 	id, raw, ok := splitRefresh(r.Token)
 	if !ok {
@@ -264,11 +264,11 @@ func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []
 	return scope, targets, err
 }
 
-// rotate stores that the refresh token with the digest sum is spent, and that the token with the digest next replaces
-// it. It returns errStale if the family has changed. A refresh writes nothing else in this transaction.
-func (t *Tokens) rotate(ctx context.Context, f *family, sum, next string) error {
+// rotate stores that the refresh token with the digest oldSum is spent, and that the token with the digest newSum
+// replaces it. It returns errStale if the family has changed. A refresh writes nothing else in this transaction.
+func (t *Tokens) rotate(ctx context.Context, f *family, oldSum, newSum string) error {
 	now := t.Now()
-	rotation := f.rotation.replace(sum, next, now, t.options.Grace)
+	rotation := f.rotation.replace(oldSum, newSum, now, t.options.Grace)
 	present, previous := rotation.columns()
 	granted, err := json.Marshal(f.Grant)
 	if err != nil {

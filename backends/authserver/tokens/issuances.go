@@ -69,7 +69,8 @@ type IssuanceFilter struct {
 	ID   int64
 }
 
-// Listing returns the query of the filter. The time now, in microseconds since 1970, is used for Live.
+// Listing returns the query of the filter. The parameter now is the current time in microseconds since 1970. If
+// f.Live is set, the query leaves out issuances whose tokens have expired by then.
 func (f IssuanceFilter) Listing(now int64) kernel.Listing {
 	l := kernel.Listing{Columns: "id, " + issuanceColumns + ", revoked_at", Table: "authserver_issuances", ID: "id"}
 	if f.ID != 0 {

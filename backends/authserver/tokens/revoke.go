@@ -137,11 +137,12 @@ func (t *Tokens) revokeRefresh(
 	return nil
 }
 
-// auditDeniedRevocation records in the audit feed that a client tried to revoke a token of the client owner.
-func (t *Tokens) auditDeniedRevocation(ctx context.Context, client *clients.Client, owner, address string) {
+// auditDeniedRevocation records in the audit feed that a client tried to revoke a token of another client, whose id
+// is ownerID.
+func (t *Tokens) auditDeniedRevocation(ctx context.Context, client *clients.Client, ownerID, address string) {
 	t.Audit(ctx, kernel.Event{
 		Action: "token.revoke_denied", Actor: client.ID, Client: client.ID, Address: address,
-		Detail: []string{"of", owner},
+		Detail: []string{"of", ownerID},
 	})
 }
 
@@ -199,10 +200,10 @@ func (t *Tokens) endUser(c store.Conn, user string) ([]string, error) {
 	return append(ids, jtis...), err
 }
 
-// revokeStandalone denies those access tokens of a user or client that do not end when its families are revoked: tokens
-// without a family, and tokens obtained by exchange. The column is user_id or client_id, and id its value.
-// revokeStandalone marks these tokens and all tokens exchanged from them as revoked, and returns the jtis of these
-// tokens, with which the caller must call denyHere after the commit.
+// revokeStandalone denies those access tokens of a user or client that do not end when its families are revoked:
+// tokens without a family, and tokens obtained by exchange. The column is user_id or client_id, and id is its value.
+// revokeStandalone also marks the user's or client's tokens and all tokens exchanged from them as revoked. It returns
+// the jtis of the denied tokens. After the commit the caller must call denyHere with them.
 func (t *Tokens) revokeStandalone(c store.Conn, expiry time.Time, column, id string) ([]string, error) {
 	jtis, err := store.List(c, func(r store.Row) (jti string, err error) { return jti, r.Scan(&jti) },
 		"SELECT jti FROM authserver_issuances WHERE "+

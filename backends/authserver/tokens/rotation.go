@@ -37,9 +37,9 @@ type used struct {
 
 // In the database, tokens are separated by spaces and the parts of a token by colons.
 
-// parseRotation returns the rotation that is stored in the columns present and previous. An entry of previous may be
-// only a digest; for such an entry, usedAt is the time of use, and graces the number of times that the token was
-// accepted again.
+// parseRotation returns the rotation that is stored in the columns present and previous. An entry of the column
+// previous may consist of a digest only. For such an entry, usedAt is the time at which the token was used, and
+// graces is the number of times that the token was accepted again.
 func parseRotation(presentText, previousText string, usedAt time.Time, graces int) (r rotation) {
 	for text := range strings.FieldsSeq(presentText) {
 		sum, replacedSum, _ := strings.Cut(text, ":")
@@ -78,31 +78,31 @@ func (r *rotation) has(sum string) bool {
 	return slices.ContainsFunc(r.present, func(p present) bool { return p.sum == sum })
 }
 
-// graceful reports whether the used token with the digest sum is accepted once more: it was used no longer ago than
-// grace, and its replacement has not been used.
+// graceful reports whether the used token with the digest sum is accepted once more. The token must have been used no
+// longer ago than grace, and its replacement must not have been used.
 func (r *rotation) graceful(sum string, now time.Time, grace time.Duration) bool {
 	return grace > 0 && slices.ContainsFunc(r.used, func(u used) bool {
 		return u.sum == sum && u.graces < maxGraces && now.Sub(u.usedAt) <= grace
 	})
 }
 
-// replace returns a copy of the rotation in which the token next has replaced the token sum; both are given as digests.
-// The token sum must be valid or graceful. Without a grace period the copy has no used tokens: the columns then hold
-// only the digest next, which every version of this server can read.
-func (r *rotation) replace(sum, next string, now time.Time, grace time.Duration) (result rotation) {
-	predecessor := "" // the token that sum replaced; its replacement was received, so it is not accepted again
+// replace returns a copy of the rotation in which the token with the digest newSum has replaced the token with the
+// digest oldSum. The replaced token must be valid or graceful. Without a grace period the copy has no used tokens:
+// the columns then hold only the digest newSum, which every version of this server can read.
+func (r *rotation) replace(oldSum, newSum string, now time.Time, grace time.Duration) (result rotation) {
+	predecessor := "" // the token that oldSum replaced; its replacement was received, so it is not accepted again
 	for _, p := range r.present {
-		if p.sum == sum {
+		if p.sum == oldSum {
 			predecessor = p.replaces
 		} else {
 			result.present = append(result.present, p)
 		}
 	}
-	newlyUsed := used{sum: sum, usedAt: now}
+	newlyUsed := used{sum: oldSum, usedAt: now}
 	for _, u := range r.used {
 		switch {
-		case u.sum == sum: // accepted again within the grace period
-			newlyUsed = used{sum, u.usedAt, u.graces + 1}
+		case u.sum == oldSum: // accepted again within the grace period
+			newlyUsed = used{oldSum, u.usedAt, u.graces + 1}
 		case u.sum != predecessor && now.Sub(u.usedAt) <= grace:
 			result.used = append(result.used, u)
 		}
@@ -112,7 +112,7 @@ func (r *rotation) replace(sum, next string, now time.Time, grace time.Duration)
 	} else {
 		result.used = nil
 	}
-	result.present = append(result.present, present{sum: next, replaces: sum})
+	result.present = append(result.present, present{sum: newSum, replaces: oldSum})
 	if len(result.present) > maxPresent {
 		result.present = result.present[len(result.present)-maxPresent:]
 	}

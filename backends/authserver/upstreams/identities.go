@@ -251,19 +251,19 @@ func lock(c store.Conn, user string) error {
 	return kernel.IfNoRows(err, errNone)
 }
 
-// checkOtherWay returns errLast if the user cannot sign in in any other way than by the row removed.
-func (s *Upstreams) checkOtherWay(c store.Conn, removed *identity) error {
-	rows, err := rowsOf(c, removed.User)
+// checkOtherWay returns errLast if the user cannot sign in without the row removedRow.
+func (s *Upstreams) checkOtherWay(c store.Conn, removedRow *identity) error {
+	rows, err := rowsOf(c, removedRow.User)
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		if row.ID != removed.ID && s.At(row.Issuer) != nil {
+		if row.ID != removedRow.ID && s.At(row.Issuer) != nil {
 			return nil
 		}
 	}
 	for _, canSignIn := range s.Ways { // ways without a provider
-		if possible, err := canSignIn(c, removed.User); err != nil || possible {
+		if possible, err := canSignIn(c, removedRow.User); err != nil || possible {
 			return err
 		}
 	}
@@ -279,8 +279,8 @@ type Use struct {
 	LastAt time.Time
 }
 
-// Used returns how much each provider is used, by the provider's issuer. Providers without users are omitted. The
-// result also has issuers that are no longer configured.
+// Used returns how much each provider is used. The keys of the result are the issuers of the providers. Providers
+// without users are omitted. The result also has issuers that are no longer configured.
 func (s *Upstreams) Used(ctx context.Context) (map[string]Use, error) {
 	uses := make(map[string]Use)
 	err := s.Read(ctx, func(c store.Conn) error {

@@ -99,9 +99,9 @@ func (s *Users) Choose(ctx context.Context, p Proof, pass string, displayName *s
 	return changed, nil
 }
 
-// Move sets the mail address of the user who opened a link, which proves that the address belongs to the user. The
-// error has status 422 if the address is invalid, 409 if another user has it, and 410 if the account is no longer
-// active.
+// Move sets the mail address of the user who opened a link. Opening the link proves that the address belongs to the
+// user. The error has status 422 if the address is invalid, 409 if another user has it, and 410 if the account is no
+// longer active.
 func (s *Users) Move(ctx context.Context, p Proof, email string) error {
 	email, err := Address(email)
 	if err != nil {

@@ -173,8 +173,8 @@ func (s *Users) regroup(c store.Conn, u *User, groups []string) error {
 	return err
 }
 
-// storable returns those of the groups that can be stored, without duplicates and at most maxGroup. It returns nil only
-// for nil, which means that the provider has sent no list.
+// storable returns those of the groups that can be stored, without duplicates and at most maxGroup. It returns nil
+// only if groups is nil, which means that the provider has sent no list.
 func storable(groups []string) []string {
 	if groups == nil {
 		return nil

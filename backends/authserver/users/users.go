@@ -84,8 +84,8 @@ const Topic = "users"
 
 const columns = "id, email, email_verified, name, role, user_groups, status, provider, created_at, updated_at, language"
 
-// scan returns the user in a row that begins with the columns of the constant columns, and stores the further columns
-// in dest. If there is no row, IsNone reports true for the error.
+// scan returns the user in a row. The row begins with the columns that the constant columns lists; scan stores the
+// further columns of the row in dest. If there is no row, IsNone reports true for the error.
 func scan(row store.Row, dest ...any) (*User, error) {
 	u := new(User)
 	var groups string
@@ -467,8 +467,8 @@ func (s *Users) changeAndEnd(ctx context.Context, id string, fn func(c store.Con
 	return s.Change(ctx, Topic, id, fn)
 }
 
-// EndAll ends all sessions of a user, and all tokens and other grants by the functions of Gone. c must be a
-// transaction. Flush must have been called before it began; see changeAndEnd.
+// EndAll ends all sessions of a user. It also ends all tokens and other grants of the user, by calling the functions
+// of Gone. c must be a transaction, and Flush must have been called before that transaction began; see changeAndEnd.
 func (s *Users) EndAll(c store.Conn, id string) error {
 	for _, fn := range s.Gone {
 		if err := fn(c, id); err != nil {

@@ -86,8 +86,8 @@ func (c *call) accountPage() (*accountPage, error) {
 	return page, err
 }
 
-// toAccount redirects to the account page. It answers a form if the signed-in user has changed since the form was
-// shown.
+// toAccount redirects to the account page. It also handles a form if the signed-in user has changed since the form
+// was shown.
 func (c *call) toAccount() error { return c.redirectTo(c.At(accountPath)) }
 
 // rename handles the form that sets the user's name.

@@ -49,8 +49,9 @@ type joinForm struct {
 var errJoin = apierror.New(http.StatusBadRequest, "bad_request",
 	"This took too long, or you began in another browser. Begin again on the page of your account.")
 
-// offerJoin sets the cookie for a person who has signed in at a provider. It redirects to the page that connects the
-// accounts, which first requires a sign-in here. Afterwards the browser continues at nextPath.
+// offerJoin lets a person who has signed in at a provider connect the account there with an account here. It sets the
+// join cookie and redirects to the page that connects the accounts, which first requires a sign-in here. Afterwards
+// the browser continues at nextPath.
 func (c *call) offerJoin(provider *upstreams.Upstream, person *oidclogin.Person, nextPath string) error {
 	username := cmp.Or(person.Username, person.Email)
 	raw, err := json.Marshal(pendingJoin{provider.Slug, person.Subject, username, c.Micros()})
@@ -90,8 +91,8 @@ func (c *call) readJoinCookie() (*upstreams.Upstream, *pendingJoin) {
 // afterwards.
 func (c *call) joinLocation() string { return withRedirect(joinPath, c.continuation()) }
 
-// toJoin redirects to the page that connects accounts. It answers a form if the signed-in user has changed since the
-// form was shown.
+// toJoin redirects to the page that connects accounts. It also handles a form if the signed-in user has changed since
+// the form was shown.
 func (c *call) toJoin() error { return c.redirectTo(c.At(c.joinLocation())) }
 
 // requireJoin returns the account at the provider if the user has recently signed in to both accounts. Otherwise it

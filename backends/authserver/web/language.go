@@ -35,8 +35,9 @@ func (c *call) setPageLanguage() {
 	c.R = c.R.WithContext(locale.NewContext(c.Context(), c.Language()))
 }
 
-// keepLanguage stores the languages that an application requests in a cookie, for the following pages. If wish is
-// empty, it deletes the cookie. It ignores a wish without an available language.
+// keepLanguage sets a cookie with the language of the following pages. The parameter wish has the languages that an
+// application requests. If wish is empty, keepLanguage deletes the cookie. It ignores a wish without an available
+// language.
 func (c *call) keepLanguage(wish string) {
 	if wish == "" {
 		if _, err := c.R.Cookie(languageCookie); err == nil {

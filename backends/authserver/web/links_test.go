@@ -331,15 +331,15 @@ func TestRegistrationGoesOn(t *testing.T) {
 	form := b.get(address).is(t, http.StatusOK)
 	b.post("/register", with(form.Fields(), "email", "new@example.com")).is(t, http.StatusOK, "A mail is on its way")
 	link := m.link("new@example.com")
-	got := b.post("/choose-password", with(b.get(link).Fields(), "password", chosen)).leads(t, "/login?")
-	loc := b.post("/login", with(b.get(got).Fields(), "email", "new@example.com", "password", chosen)).leads(t, "/consent?")
+	next := b.post("/choose-password", with(b.get(link).Fields(), "password", chosen)).leads(t, "/login?")
+	loc := b.post("/login", with(b.get(next).Fields(), "email", "new@example.com", "password", chosen)).leads(t, "/consent?")
 	b.get(loc).is(t, http.StatusOK, "The App")
 
 	// In another browser the link does not lead back to the application.
 	other := m.browser()
 	other.post("/forgot", with(other.get("/forgot?redirect=//evil.example").Fields(), "email", "new@example.com")).is(t, http.StatusOK)
-	got = m.browser().get(m.link("new@example.com")).is(t, http.StatusOK).Text
-	if strings.Contains(got, "evil.example") {
+	next = m.browser().get(m.link("new@example.com")).is(t, http.StatusOK).Text
+	if strings.Contains(next, "evil.example") {
 		t.Error("it leads to another site")
 	}
 }

@@ -51,8 +51,8 @@ func (c *call) loginForm(fields *pages.Fields) *loginForm {
 }
 
 // loginFormTo returns the data of a login form after which the browser continues at nextPath. If forced is set, the
-// user must sign in even with a valid session. loginFormTo also allows the redirects after the form in the
-// Content-Security-Policy of this response.
+// user must sign in even with a valid session. loginFormTo also changes the Content-Security-Policy of this response
+// so that it allows the redirects after the form.
 func (c *call) loginFormTo(nextPath string, forced bool) *loginForm {
 	form := &loginForm{Redirect: pages.LocalUpTo(maxRedirect, nextPath), NoPassword: c.NoPassword, Again: forced}
 	if c.allowsReset() {
@@ -139,8 +139,8 @@ func (c *call) loginUserChanged() error {
 
 // continueIfSameUser handles a sign-in form that was shown before somebody signed in in another tab. The email is the
 // mail address with which the form signs in. If it is the address of the signed-in user, continueIfSameUser redirects
-// to the form's field redirect, without checking the password. Otherwise it shows the login form again, in which the
-// user chooses to continue as the signed-in user or to sign in with the address.
+// to the path in the form's field redirect, without checking the password. Otherwise it shows the login form again.
+// There the user chooses to continue as the signed-in user or to sign in with the address.
 func (c *call) continueIfSameUser(email string) error {
 	form, user := c.loginForm(&c.Form), c.session.User
 	if mailaddress.Key(email) == mailaddress.Key(user.Email) {
@@ -153,7 +153,8 @@ func (c *call) continueIfSameUser(email string) error {
 var errUserChanged = apierror.New(http.StatusConflict, "conflict",
 	"another user has signed in here in another tab since this page was opened")
 
-// attempt returns the attempt to sign in that the submitted form describes. Its session, if there is one, is replaced.
+// attempt returns the attempt to sign in that the submitted form describes. If the browser already has a session, a
+// successful attempt ends that session.
 func (c *call) attempt() login.Attempt {
 	return login.Attempt{
 		Email: c.Form.Text("email"), Password: c.Form.Text("password"), Address: c.Address(c.R), Former: c.Session(),

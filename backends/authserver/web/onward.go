@@ -27,7 +27,8 @@ func withRedirect(page, redirect string) string {
 	return page + "?" + url.Values{"redirect": {redirect}}.Encode()
 }
 
-// storeContinuation stores the path at which to continue in the cookie, unless it is empty or too long.
+// storeContinuation stores in a cookie the path at which the browser continues. It does nothing if the path is empty
+// or too long.
 func (c *call) storeContinuation() {
 	value := url.QueryEscape(c.continuation())
 	if value != "" && len(value) <= maxContinuation {
@@ -35,7 +36,8 @@ func (c *call) storeContinuation() {
 	}
 }
 
-// takeContinuation returns the path in the cookie and deletes the cookie. Without a cookie it returns "".
+// takeContinuation returns the path that storeContinuation has stored in a cookie, and deletes the cookie. Without a
+// cookie it returns "".
 func (c *call) takeContinuation() string {
 	cookie, err := c.R.Cookie(continuationCookie)
 	if err != nil {

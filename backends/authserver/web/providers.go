@@ -182,8 +182,8 @@ func (c *call) recordProviderFailure(provider *upstreams.Upstream, err error, us
 	return c.recordFailure(err, user, "upstream", provider.Slug)
 }
 
-// logProviderFailure logs an error of the provider or of the configuration. It does not log other errors, such as that
-// of a response to a sign-in that did not begin here, since anybody can cause them.
+// logProviderFailure logs an error of the provider or of the configuration. It does not log other errors, since
+// anybody can cause them. An example is the error for a response to a sign-in that did not begin here.
 func (c *call) logProviderFailure(provider *upstreams.Upstream, err error) {
 	e, ok := apierror.From(err)
 	if !ok || e.Cause == nil && e.Status < http.StatusInternalServerError {

@@ -72,9 +72,9 @@ func (c *call) secondUserChanged() error {
 // redirects to the login page.
 func (c *call) restartLogin() error { return c.redirectTo(c.At("/login")) }
 
-// requireSecondFactor redirects the signed-in user to the login page, to prove a second factor, or to the page that
-// sets one up if the user has none. Afterwards the browser continues at nextPath. If needed is false,
-// requireSecondFactor does nothing. The result done reports whether a response has been sent.
+// requireSecondFactor makes the signed-in user prove a second factor. It redirects to the login page or, if the user
+// has no second factor, to the page that sets one up. Afterwards the browser continues at nextPath. If needed is
+// false, requireSecondFactor does nothing. The result done reports whether a response has been sent.
 func (c *call) requireSecondFactor(needed bool, nextPath string) (done bool, err error) {
 	if !needed {
 		return false, nil

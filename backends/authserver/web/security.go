@@ -49,8 +49,8 @@ func (c *call) factorsToChange() (list []*factors.Factor, done bool, err error) 
 // securityLocation returns the path of the security page, including the path at which the browser continues afterwards.
 func (c *call) securityLocation() string { return withRedirect(securityPath, c.continuation()) }
 
-// toSecurity redirects to the security page. It answers a form if the signed-in user has changed since the form was
-// shown.
+// toSecurity redirects to the security page. It also handles a form if the signed-in user has changed since the form
+// was shown.
 func (c *call) toSecurity() error { return c.redirectTo(c.At(c.securityLocation())) }
 
 // continuation returns the path at which the browser continues: the field redirect of the query or, for a POST, of the
@@ -134,8 +134,8 @@ func (c *call) askPasskey() error {
 	return c.showPasskeyForm(nil, c.T("Passkey"))
 }
 
-// showPasskeyForm shows the form that sets up a passkey with the name label. The refusal is the error of the previous
-// attempt, or nil.
+// showPasskeyForm shows the form that sets up a passkey, with label as the name of the passkey. The refusal is the
+// error of the previous attempt, or nil.
 func (c *call) showPasskeyForm(refusal error, label string) error {
 	challenge, err := c.Factors.NewPasskey(c.Context(), c.session.User, c.Browser())
 	if err != nil {

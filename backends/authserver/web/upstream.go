@@ -164,8 +164,9 @@ func (c *call) finishUpstream() error {
 	return c.redirectTo(c.At(nextPath))
 }
 
-// authTimeOf returns when a provider authenticated a person, or the zero time for now: if the provider was asked to
-// authenticate the person again, it has just done so, even if its clock differs.
+// authTimeOf returns when a provider authenticated a person, or the zero time, which means now. It returns the zero
+// time if the provider was asked to authenticate the person again: the provider has just done so, even if its clock
+// differs.
 func authTimeOf(person *oidclogin.Person) time.Time {
 	if person.Again {
 		return time.Time{}

@@ -139,7 +139,7 @@ func (x *XAA) verify(ctx context.Context, trusted *snapshot, r Request) (*assert
 	return a, x.checkClaims(a, token, r)
 }
 
-// checkClaims checks the claims that are specific to an ID-JAG, and stores them in a.
+// checkClaims checks the claims that are specific to an ID-JAG, and stores them in the assertion a.
 func (x *XAA) checkClaims(a *assertion, token *jwt.Token, r Request) error {
 	claims, now := token.Claims, x.Now()
 	if id, _ := claims["client_id"].(string); id != r.Client.ID {

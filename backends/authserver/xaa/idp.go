@@ -196,7 +196,7 @@ func (x *XAA) change(ctx context.Context, fn func(c store.Conn) (n int64, err er
 	return err
 }
 
-// checkIdPExists returns an error with status 400 if there is no identity provider with an id.
+// checkIdPExists returns an error with status 400 if no identity provider has the given id.
 func checkIdPExists(c store.Conn, id string) error {
 	return checkRowExists(c, "authserver_idps", id, refuse("idp_id", "must be the id of an existing identity provider"))
 }
@@ -243,8 +243,8 @@ func (x *XAA) CreateIdP(ctx context.Context, i *IdP) error {
 	})
 }
 
-// allowed calls each function of checks with the stored row, which the query with an id selects and locks, and returns
-// the first error. If there is no such row, the error is ErrUnknown.
+// allowed calls each function of checks with a stored row and returns the first error. The query selects the row by
+// its id, and allowed locks the row. If there is no such row, the error is ErrUnknown.
 func allowed[T any](
 	c store.Conn, scan func(r store.Row) (*T, error), query, id string, checks []func(row *T) error,
 ) error {

@@ -108,7 +108,7 @@ func (x *XAA) read(ctx context.Context, _ string) (*snapshot, error) {
 	return s, nil
 }
 
-// keySource returns the source of the keys of an identity provider, which caches them.
+// keySource returns the source of the keys of an identity provider. The source caches the keys.
 func (x *XAA) keySource(idp *IdP) *jwks.Source {
 	uri := idp.address()
 	x.mu.Lock()

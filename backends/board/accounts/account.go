@@ -94,19 +94,19 @@ func (p Profile) check() error {
 	return apierror.Join(titleErr, bioErr, zoneErr)
 }
 
-// SetPassword changes the actor's password from current to password. It signs the actor out everywhere and returns the
-// cookie of a new session. address is the client's address, by which wrong passwords are counted.
+// SetPassword changes the actor's password from currentPassword to newPassword. It signs the actor out everywhere and
+// returns the cookie of a new session. address is the client's address, by which wrong passwords are counted.
 func (s *Service) SetPassword(
-	ctx context.Context, a *rights.Actor, current, password, address string,
+	ctx context.Context, a *rights.Actor, currentPassword, newPassword, address string,
 ) (cookie string, err error) {
-	p, err := s.confirm(ctx, a, current, address)
+	p, err := s.confirm(ctx, a, currentPassword, address)
 	if err != nil {
 		return "", kernel.WithField(err, "current")
 	}
-	if err := checkNewPassword(password, a.User.Name, ""); err != nil {
+	if err := checkNewPassword(newPassword, a.User.Name, ""); err != nil {
 		return "", err
 	}
-	hash, err := s.Options.Passwords.Hash(ctx, password)
+	hash, err := s.Options.Passwords.Hash(ctx, newPassword)
 	if err != nil {
 		return "", err
 	}

@@ -20,14 +20,14 @@ const (
 // completions limits how often a member may call Complete, so that nobody reads the whole list of members with it.
 var completions = attemptLimit("complete", 120, time.Minute)
 
-// Complete returns up to eight sorted names of active members that begin with beginning. The actor needs the right to
-// see the list of members. For a beginning of one character it returns no names.
-func (s *Service) Complete(ctx context.Context, a *rights.Actor, beginning string) (names []string, err error) {
+// Complete returns up to eight names of active members that begin with prefix, in sorted order. The actor needs the
+// right to see the list of members. If prefix has only one character, Complete returns no names.
+func (s *Service) Complete(ctx context.Context, a *rights.Actor, prefix string) (names []string, err error) {
 	if a.User == nil || !a.May(rights.MemberlistView) {
 		return nil, kernel.Forbidden("q", "no_permission", "you may not see the list of members")
 	}
-	key := text.Fold(beginning)
-	if utf8.RuneCountInString(key) < minCompleted || len(beginning) > maxNameBytes {
+	key := text.Fold(prefix)
+	if utf8.RuneCountInString(key) < minCompleted || len(prefix) > maxNameBytes {
 		return nil, nil
 	}
 	wait, err := kernel.Value(ctx, s.Write, func(c store.Conn) (time.Duration, error) {

@@ -30,8 +30,8 @@ func (s *Service) MailAddress(ctx context.Context, a *rights.Actor) (MailAddress
 	})
 }
 
-// queueConfirm queues a mail with a link that confirms a member's new address. If another member has that address, it
-// does the same work, so that it takes the same time, but no mail is sent.
+// queueConfirm queues a mail with a link that confirms a member's new address. If another member has that address, no
+// mail is sent, but queueConfirm does the same work, so that it takes the same time.
 func (s *Service) queueConfirm(c store.Conn, kind string, user int64, email string) error {
 	if _, err := c.Exec("UPDATE board_users SET email_asked = ? WHERE id = ?", email, user); err != nil {
 		return err
@@ -111,9 +111,10 @@ type Confirmed struct {
 	Awaits bool // the member now waits for approval
 }
 
-// ConfirmEmail uses a link and sets the member's address to the one to which the link was mailed. If the link completes
-// a registration, the member becomes active or, if new members need approval, waits for it. It returns an API error
-// with status 410 if the link is not valid, and a conflict error if another member has taken the address meanwhile.
+// ConfirmEmail uses a link and sets the member's address to the one to which the link was mailed. If the link
+// completes a registration, the member becomes active or, if new members need approval, waits for approval.
+// ConfirmEmail returns an API error with status 410 if the link is not valid, and a conflict error if another member
+// has taken the address meanwhile.
 func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirmed, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {

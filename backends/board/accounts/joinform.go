@@ -29,13 +29,13 @@ type JoinForm struct {
 	Answer  string // to the question of the board, if it has one
 }
 
-// JoinStamp returns the stamp of a registration form for a browser: a signed token with the time at which the form was
-// shown. If former is a stamp that is still valid, JoinStamp returns former, so that a member need not wait again when
+// JoinStamp returns the stamp of a registration form for a browser: a signed token with the time at which the form
+// was shown. If formerStamp is still valid, JoinStamp returns formerStamp, so that a member need not wait again when
 // the form is shown again.
-func (s *Service) JoinStamp(browser, former string) string {
-	err := formguard.Check(s.Signer("formguard"), FormToJoin, browser, former, s.Now(), 0, joinFormLasts)
+func (s *Service) JoinStamp(browser, formerStamp string) string {
+	err := formguard.Check(s.Signer("formguard"), FormToJoin, browser, formerStamp, s.Now(), 0, joinFormLasts)
 	if _, early := errors.AsType[*formguard.EarlyError](err); err == nil || early {
-		return former
+		return formerStamp
 	}
 	return formguard.Stamp(s.Signer("formguard"), FormToJoin, browser, s.Now())
 }

@@ -38,8 +38,8 @@ const (
 // LinkSource is the value of the column source, in the table board_mails, for mails with links.
 const LinkSource = "link"
 
-// linkLasts returns how long a link of this kind is valid after the request. The link of a registration is valid for
-// longest, as its reader may open it only on the next day.
+// linkLasts returns how long a link of this kind is valid after the request. The link of a registration is valid
+// longest, because the reader of the mail might not open the link before the next day.
 func linkLasts(kind string) time.Duration {
 	if kind == LinkJoin {
 		return 24 * time.Hour

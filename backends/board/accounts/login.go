@@ -18,8 +18,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// attemptLimit returns a limit of attempts within a period. name identifies the limit in the table of attempts, which
-// counts for several limits.
+// attemptLimit returns a limit of attempts within a period. Several limits share the table of attempts; name
+// identifies this limit in the table.
 func attemptLimit(name string, limit int64, period time.Duration) attempts.Limit {
 	return attempts.Limit{Table: "board_attempts", What: name, Max: limit, Within: period}
 }
@@ -38,15 +38,16 @@ var passwords = password.Rules{Min: 10, Max: 256}
 // up.
 const maxNameBytes = 400
 
-// errWait returns the error (status 429) for a client with too many attempts. attempted begins the message, and wait is
-// the time until the next attempt. If wait is 0, the client need not wait, and errWait returns nil.
-func errWait(wait time.Duration, attempted string) error {
+// errWait returns the error (status 429) for a client with too many attempts. The error's message begins with
+// messageStart. wait is the time until the next attempt. If wait is 0, the client need not wait, and errWait returns
+// nil.
+func errWait(wait time.Duration, messageStart string) error {
 	if wait == 0 {
 		return nil
 	}
 	return &apierror.Error{
 		Status: http.StatusTooManyRequests, Code: "rate_limited", RetryAfter: wait,
-		Message: attempted + " from your address; wait a little and try again",
+		Message: messageStart + " from your address; wait a little and try again",
 	}
 }
 
@@ -56,9 +57,9 @@ func errLogin() error {
 }
 
 // Login signs a member in by password and returns the cookie of the new session. name is the member's name or mail
-// address. It ends the session of the cookie former, which may be empty. address is the client's IP address, by which
+// address. Login ends the session of formerCookie, which may be empty. address is the client's IP address, by which
 // wrong passwords are counted.
-func (s *Service) Login(ctx context.Context, name, password, address, former string) (cookie string, err error) {
+func (s *Service) Login(ctx context.Context, name, password, address, formerCookie string) (cookie string, err error) {
 	if len(name) > maxNameBytes || passwords.Long(password) {
 		return "", errLogin()
 	}
@@ -80,7 +81,7 @@ func (s *Service) Login(ctx context.Context, name, password, address, former str
 		if err := p.checkUnchanged(c); err != nil {
 			return cookie, err
 		}
-		if err := sessions.End(c, former); err != nil {
+		if err := sessions.End(c, formerCookie); err != nil {
 			return cookie, err
 		}
 		now := s.Now()
@@ -117,8 +118,9 @@ type proof struct {
 	hash string
 }
 
-// checkUnchanged returns an error if the member's password, state or ban has changed since the check, as hashing takes
-// long enough for that. Otherwise it locks the member's row, so that they cannot change until the transaction ends.
+// checkUnchanged returns an error if the member's password, state or ban has changed since the password was checked,
+// because hashing takes long enough for such a change. Otherwise it locks the member's row, so that password, state
+// and ban cannot change until the transaction ends.
 func (p proof) checkUnchanged(c store.Conn) error {
 	var hash, state string
 	var banEnd kernel.Moment
@@ -146,11 +148,12 @@ func (s *Service) confirm(ctx context.Context, a *rights.Actor, password, addres
 	return p, err
 }
 
-// verify returns the member with this name or mail address if the password is right. It returns errLogin if the name or
-// the password is wrong, and errWait after too many wrong passwords. address is the client's IP address.
+// verify returns the member with this name or mail address if the password is right. It returns errLogin if the name
+// or the password is wrong, and errWait after too many wrong passwords. address is the client's IP address.
 //
-// Before the check, verify counts an attempt of the client, and an attempt of the client for this name. If the password
-// is right, it undoes the first count, resets the second, and replaces a hash with outdated parameters.
+// Before the check, verify counts an attempt of the client, and an attempt of the client for this name. If the
+// password is right, it undoes the first count and resets the second. It then also replaces the stored hash if the
+// parameters of that hash are outdated.
 func (s *Service) verify(ctx context.Context, name, password, address string) (proof, error) {
 	byAccount, byAddress := loginsOfAccount.Of(text.Fold(name), address), loginsOfAddress.Of(address)
 	user, storedHash, err := s.attempt(ctx, name, byAddress, byAccount)

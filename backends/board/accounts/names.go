@@ -79,9 +79,9 @@ func checkNameFree(c store.Conn, name string) error {
 	return nil
 }
 
-// addNames stores the keys of a member's name, by which package username compares how names look. If another member has
-// a name that looks the same, it returns a unique violation. With mayClash it stores the name nevertheless, and clashes
-// reports whether it looks the same as another name.
+// addNames stores the keys of a member's name. Names that look the same have a key in common (see package username).
+// If another member has a name that looks the same, addNames returns a unique violation. If mayClash is set, addNames
+// stores the name nevertheless, and clashes reports whether the name looks the same as another name.
 func addNames(c store.Conn, user int64, name string, mayClash bool) (clashes bool, err error) {
 	for _, key := range username.Keys(name) {
 		clash := "0"
@@ -179,9 +179,9 @@ type namedMember struct {
 	clashes bool
 }
 
-// fillNames stores the keys of the names of the next members, by which names that look alike are found, and returns
-// these members. An empty batch means that none are left. fillNames locks the row of SettingNames, so that no other
-// node stores the same batch.
+// fillNames stores the keys of names for the next batch of members and returns these members. Names that look alike
+// are found by these keys. An empty batch means that no members are left. fillNames locks the row of SettingNames, so
+// that no other node stores the same batch.
 func fillNames(c store.Conn) (batch []namedMember, err error) {
 	state, err := kernel.LockSetting(c, SettingNames)
 	if err != nil || state == NamesAll {

@@ -91,17 +91,17 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	return Registered{Cookie: cookie, Asked: mails, Closed: u.State == "unconfirmed"}, err
 }
 
-// enroll adds a new member and returns the cookie of a session, which is empty if the member waits for approval. It
-// mails a link to the address confirm, unless that is empty.
-func (s *Service) enroll(c store.Conn, u NewUser, confirm string) (cookie string, err error) {
+// enroll adds a new member and returns the cookie of a session. The cookie is empty if the member waits for approval.
+// enroll mails a link to the address confirmEmail, unless confirmEmail is empty.
+func (s *Service) enroll(c store.Conn, u NewUser, confirmEmail string) (cookie string, err error) {
 	now := s.Now()
 	u.Now = kernel.MomentOf(now)
 	id, err := AddUser(c, u)
 	if err != nil {
 		return "", err
 	}
-	if confirm != "" {
-		if err := s.queueJoin(c, id, confirm); err != nil {
+	if confirmEmail != "" {
+		if err := s.queueJoin(c, id, confirmEmail); err != nil {
 			return "", err
 		}
 	}
@@ -117,10 +117,10 @@ func (s *Service) enroll(c store.Conn, u NewUser, confirm string) (cookie string
 }
 
 // tryRegister returns an error if the answer to the board's question is wrong, if the name is taken, or if the client
-// must wait. It counts wrong answers and registrations of the client. If the name is free and mails is set, that is,
-// the board sends mails, it also counts the mail to the address.
+// must wait. It counts wrong answers and registrations of the client. sendsMail reports whether the board sends
+// mails. If it does and the name is free, tryRegister also counts the mail to the address.
 func (s *Service) tryRegister(
-	ctx context.Context, settings *kernel.Settings, m NewMember, name, email string, mails bool,
+	ctx context.Context, settings *kernel.Settings, m NewMember, name, email string, sendsMail bool,
 ) error {
 	var refusal error // not returned by the transaction, so that the counts are committed
 	err := s.Write(ctx, func(c store.Conn) error {
@@ -144,7 +144,7 @@ func (s *Service) tryRegister(
 			refusal = err
 			return nil
 		}
-		if !mails {
+		if !sendsMail {
 			return nil
 		}
 		wait, err = tryLink(c, email, m.Address, now)

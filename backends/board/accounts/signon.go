@@ -20,18 +20,19 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// SignOn signs in a person whom an OpenID provider has authenticated, and returns the cookie of the new session. It
-// ends the session of the cookie former. The cookie is empty if the member still waits for approval.
+// SignOn signs in a person whom an OpenID provider has authenticated, and returns the cookie of the new session. The
+// new cookie is empty if the member still waits for approval. SignOn ends the session of formerCookie.
 //
 // A person whom the provider has sent before is the same member again. A new person becomes the member with the same
 // mail address, if both the provider and that member have confirmed the address. Otherwise somebody could have
-// registered with another person's address and would share the account. If nobody has the address the person joins as a
-// new member, by the rules of the board.
+// registered with another person's address and would share the account. If nobody has the address, the person joins
+// as a new member, by the rules of the board.
 //
-// managed lists the names of the managed groups. The member is then in exactly those managed groups that the provider
-// names, except that an administrator stays in a group if the board would otherwise have no administrator.
+// managed lists the names of the managed groups. After SignOn the member is in exactly those managed groups that the
+// provider names for the person. But an administrator stays in a group if the board would otherwise have no
+// administrator.
 func (s *Service) SignOn(
-	ctx context.Context, p *oidclogin.Person, managed []string, former string,
+	ctx context.Context, p *oidclogin.Person, managed []string, formerCookie string,
 ) (cookie string, err error) {
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
@@ -47,7 +48,7 @@ func (s *Service) SignOn(
 			if err := s.settleGroups(c, access, user, p.Groups, managed); err != nil {
 				return err
 			}
-			cookie, err = s.beginFor(c, user, p, former)
+			cookie, err = s.beginFor(c, user, p, formerCookie)
 			return err
 		})
 	})
@@ -55,9 +56,11 @@ func (s *Service) SignOn(
 }
 
 // beginFor signs a member in and returns the cookie of the new session. The cookie is empty if the member waits for
-// approval. It ends the session of the cookie former. It returns an error if the member is blocked. In the new session,
-// the time of the last password check is the time at which the provider authenticated the person.
-func (s *Service) beginFor(c store.Conn, id int64, p *oidclogin.Person, former string) (cookie string, err error) {
+// approval. beginFor ends the session of formerCookie. It returns an error if the member is blocked. In the new
+// session, the time of the last password check is the time at which the provider authenticated the person.
+func (s *Service) beginFor(
+	c store.Conn, id int64, p *oidclogin.Person, formerCookie string,
+) (cookie string, err error) {
 	user, err := rights.ScanUser(c.Row("SELECT "+rights.UserColumns+" FROM board_users u WHERE u.id = ?", id))
 	if err != nil {
 		return "", err
@@ -69,7 +72,7 @@ func (s *Service) beginFor(c store.Conn, id int64, p *oidclogin.Person, former s
 	if err := (&rights.Actor{User: user}).CheckBlocked(kernel.MomentOf(now)); err != nil {
 		return "", err
 	}
-	if err := sessions.End(c, former); err != nil {
+	if err := sessions.End(c, formerCookie); err != nil {
 		return "", err
 	}
 	if _, err := c.Exec("UPDATE board_users SET last_active_at = ? WHERE id = ?", now.UnixMicro(), id); err != nil {
@@ -89,8 +92,9 @@ func (s *Service) beginFor(c store.Conn, id int64, p *oidclogin.Person, former s
 	return cookie, err
 }
 
-// EndSessions ends the sessions that a person has begun by signing in at the provider issuer, after the person has
-// signed out there. subject is the person's id there. It does nothing if the person is unknown.
+// EndSessions ends the sessions that a person has begun by signing in at an OpenID provider, after the person has
+// signed out there. issuer identifies the provider, and subject is the person's id at the provider. EndSessions does
+// nothing if the person is unknown.
 func (s *Service) EndSessions(ctx context.Context, issuer, subject string) error {
 	return s.Write(ctx, func(c store.Conn) error {
 		return identities.IfLinked(c, issuer, subject, func(user int64) error {

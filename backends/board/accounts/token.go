@@ -263,7 +263,7 @@ func (s *Service) Issue(c store.Conn, r TokenRequest, name string, scopes []stri
 	return text, insertToken(c, user, name, lookup, hash, scopes, now, expires)
 }
 
-// insertToken stores a token of a member. An expires of 0 means that it does not expire.
+// insertToken stores a token of a member. If expires is 0, the token does not expire.
 func insertToken(
 	c store.Conn, user int64, name, lookup string, hash [sha256.Size]byte, scopes []string, now, expires kernel.Moment,
 ) error {

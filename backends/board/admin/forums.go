@@ -150,8 +150,8 @@ func (f *ForumSpec) check() error {
 }
 
 // checkParent returns an error of Invalid if the parent does not exist, cannot have children or is below the forum
-// self, or if forums would nest too deep. A self of 0 means a new forum.
-func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
+// with the id forumID, or if forums would nest too deep. forumID is 0 for a new forum.
+func (f *ForumSpec) checkParent(c store.Conn, forumID int64) error {
 	if f.Parent == 0 {
 		return nil
 	}
@@ -163,11 +163,11 @@ func (f *ForumSpec) checkParent(c store.Conn, self int64) error {
 	if err != nil {
 		return err
 	}
-	levels := int64(strings.Count(parentPath, "/")) + 1 // of the tree down to the lowest forum below self
-	if self != 0 {
+	levels := int64(strings.Count(parentPath, "/")) + 1 // of the tree down to the lowest forum below forumID
+	if forumID != 0 {
 		var ownPath string
 		var below int64
-		if err := c.Row("SELECT path FROM board_forums WHERE id = ?", self).Scan(&ownPath); err != nil {
+		if err := c.Row("SELECT path FROM board_forums WHERE id = ?", forumID).Scan(&ownPath); err != nil {
 			return kernel.OrNotFound(err)
 		}
 		if strings.HasPrefix(parentPath+"/", ownPath+"/") {
@@ -279,16 +279,16 @@ func (s *Service) EditForum(ctx context.Context, a *rights.Actor, id int64, spec
 	})
 }
 
-// checkTypeChange returns an error of Invalid if a forum contains threads or forums that a forum of type kind cannot
-// contain.
-func checkTypeChange(c store.Conn, id int64, kind string) error {
+// checkTypeChange returns an error of Invalid if a forum contains threads or forums that a forum of the type newType
+// cannot contain.
+func checkTypeChange(c store.Conn, id int64, newType string) error {
 	threads, children, err := contents(c, id)
 	switch {
 	case err != nil:
 		return err
-	case kind != "forum" && threads:
-		return kernel.Invalid("type", "has_threads", "a "+kind+" cannot have threads, but this forum has some")
-	case kind == "link" && children:
+	case newType != "forum" && threads:
+		return kernel.Invalid("type", "has_threads", "a "+newType+" cannot have threads, but this forum has some")
+	case newType == "link" && children:
 		return kernel.Invalid("type", "has_forums", "a link cannot have forums below it, but this forum has some")
 	}
 	return nil

@@ -32,9 +32,9 @@ type MemberQuery struct {
 	Limit int
 }
 
-// FindMembers lists members. The returned text is the value of After for the next page, or empty on the last page. If
-// the query only has a group, other than the group of all registered members, the members are sorted by id, that is, by
-// the time at which they joined.
+// FindMembers lists members. next is the value of After for the next page, or empty on the last page. If the query
+// has a group but no name, the members are sorted by id, that is, by the time at which they joined. This does not
+// apply to the group of all registered members.
 func (s *Service) FindMembers(
 	ctx context.Context, a *rights.Actor, q MemberQuery,
 ) (list []MemberRow, next string, err error) {

@@ -56,8 +56,8 @@ func scanModerator(r store.Row) (m Moderator, err error) {
 	return m, r.Scan(&m.ID, &m.Forum, &m.ForumTitle, &m.User, &m.UserName, &m.Group, &m.GroupName, &m.Rights, &m.Cascades)
 }
 
-// SetModerator gives rights in a forum to a group or to the member called m.UserName. They replace the rights of an
-// earlier entry for the same member or group in this forum.
+// SetModerator gives rights in a forum to a group or to the member called m.UserName. These rights replace the rights
+// of an earlier entry for the same member or group in this forum.
 func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator) error {
 	return s.rights.Administer(ctx, a, func(c store.Conn) error {
 		f, err := content.ReadForum(c, m.Forum)
@@ -99,8 +99,8 @@ func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator
 	})
 }
 
-// resolve looks up the entry's member, by m.UserName, or its group, by m.Group, and sets its id and name. It returns an
-// error of Invalid unless the entry has exactly one of them and it exists.
+// resolve looks up the entry's member by m.UserName, or its group by m.Group, and sets its id and name. It returns an
+// error of Invalid if the entry has both or neither of them, or if the member or group does not exist.
 func (m *Moderator) resolve(c store.Conn) (err error) {
 	switch {
 	case (m.UserName == "") == (m.Group == 0):

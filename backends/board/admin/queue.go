@@ -181,9 +181,9 @@ const MaxSettled = 100
 // the actor saw them.
 type AllSettled struct{ Done, Skipped, Changed int }
 
-// SettleAll approves held posts or, if approve is false, rejects them, each in a separate transaction. versions holds,
-// by post id, the Version of each post that the actor saw. Posts that have changed since are not settled. Any error
-// that AllSettled does not count ends SettleAll; posts settled before it stay settled.
+// SettleAll approves held posts or, if approve is false, rejects them, each in a separate transaction. versions maps
+// the id of each post to the Version of the post that the actor saw. Posts that have changed since are not settled.
+// SettleAll ends at any error that AllSettled does not count; the posts that it settled before stay settled.
 func (s *Service) SettleAll(
 	ctx context.Context, a *rights.Actor, ids []int64, approve bool, reason string, versions map[int64]string,
 ) (n AllSettled, err error) {

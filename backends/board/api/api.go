@@ -78,8 +78,8 @@ func (api *API) Serve(w http.ResponseWriter, r *http.Request, a *rights.Actor) e
 	return found.Serve(w, a)
 }
 
-// admit makes the checks that are common to all routes except public routes: of the scope of the token, of the state of
-// the member and of the board, and for repeated query parameters.
+// admit makes the checks that are common to all routes except public routes. It checks the scope of the token, and
+// the state of the member and of the board, and refuses repeated query parameters.
 func (s *service) admit(c *rest.Call, route *rest.Route) error {
 	a := actor(c)
 	if route.Scope == "" { // public
@@ -136,7 +136,8 @@ func with(handle handler) func(c *rest.Call) (any, error) {
 	}
 }
 
-// withID works like with, for a route without a body that has an id in its path. name is the name of the id.
+// withID works like with, for a route without a body that has an id in its path. name is the name that the id has in
+// the path of the route.
 func withID(
 	name string, handle func(c *rest.Call, a *rights.Actor, id int64) (any, error),
 ) func(c *rest.Call) (any, error) {

@@ -120,7 +120,8 @@ func (in *input) number(name string, minimum int64) (n int64) {
 	return n
 }
 
-// each applies view to each element of a list. It never returns nil, so that JSON has an array.
+// each applies view to each element of a list. It never returns nil, so that the JSON of the result is always an
+// array.
 func each[T, V any](list []T, view func(T) V) []V {
 	views := make([]V, len(list))
 	for i := range list {

@@ -91,9 +91,9 @@ func (s *Service) SetAvatar(ctx context.Context, a *rights.Actor, name string, c
 	})
 }
 
-// TakeAvatar receives an image for the picture of a member, and stores its content if keep is set. The returned add
-// inserts the row; call it at once, since content without a row is removed after some time. add reports false if the
-// member has just got another picture.
+// TakeAvatar receives an image for the picture of a member, and stores its content if keep is set. The returned
+// function add inserts the row of the picture. Call it at once, since content without a row is removed after some
+// time. add returns false if the member has just got another picture.
 func (s *Service) TakeAvatar(ctx context.Context, name string, content io.Reader, keep bool,
 ) (add func(c store.Conn, member int64) (added bool, err error), err error) {
 	f, err := s.receive(name, content, MaxAvatar)

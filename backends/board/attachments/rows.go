@@ -119,7 +119,8 @@ func Remove(c store.Conn, post, id int64, now kernel.Moment) (name string, err e
 	return name, kernel.OrNotFound(err)
 }
 
-// checkRoom returns an error if the file exceeds the number of files of a post or the total size of the member's files.
+// checkRoom returns an error if the post already has the maximum number of files, or if the member's files would
+// exceed their maximum total size with this file.
 func checkRoom(c store.Conn, a *rights.Actor, f *Attachment) error {
 	settings := a.Rights.Settings
 	var count, total int64

@@ -14,8 +14,9 @@ import (
 // stripBatch is the number of images that are read at a time. The progress is logged after each batch.
 const stripBatch = 100
 
-// StripAttachments removes the metadata from images that were attached before uploads were stripped, and returns their
-// number. Later calls have nothing left to do. An image that is requested meanwhile is stripped at the request.
+// StripAttachments removes the metadata from images that were attached before uploads were stripped, and returns the
+// number of these images. Later calls have nothing left to do. An image that is requested before StripAttachments
+// reaches it is stripped at the request.
 func (s *Service) StripAttachments(ctx context.Context) (done int, err error) {
 	var total int
 	err = s.Read(ctx, func(c store.Conn) error {

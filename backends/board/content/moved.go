@@ -58,9 +58,9 @@ func MovedPlaceID(thread, number int64) int64 {
 	return thread<<numberBits | number
 }
 
-// MovedSumID returns the id of kind MovedSum for a file name that begins with the SHA-1 sum of the file's content, and
-// 0 for any other name. The id consists of the first 60 bits of the sum. The sum in the name is hexadecimal or, if
-// base62 is set, in digits of base 62 and ends at the first dot.
+// MovedSumID returns the id of kind MovedSum for a file name that begins with the SHA-1 sum of the file's content. It
+// returns 0 for any other name. The id consists of the first 60 bits of the sum. The sum in the name is hexadecimal.
+// If base62 is set, the sum is written in digits of base 62 instead, and ends at the first dot.
 func MovedSumID(name string, base62 bool) int64 {
 	const digits = 40 // of a hexadecimal SHA-1 sum
 	if base62 {

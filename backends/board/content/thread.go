@@ -78,7 +78,8 @@ func (t *Thread) Scan(value any) error {
 }
 
 // cutNumber parses the number at the beginning of text and returns it with the text after the number and a space. ok
-// reports whether there is such a number. It makes one pass, as a list has hundreds of numbers.
+// reports whether there is such a number. cutNumber makes only one pass over the digits, because a list of threads
+// has hundreds of numbers.
 func cutNumber(text string) (n int64, rest string, ok bool) {
 	digits := strings.TrimPrefix(text, "-")
 	for i := range len(digits) {

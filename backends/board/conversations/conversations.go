@@ -45,9 +45,9 @@ func EveryListing() map[string]content.Listing {
 	}
 }
 
-// mayWrite returns an error if the actor may not write private messages now: if the actor is a guest, is blocked or
-// suspended, or may not reply in any forum, or if all posts of the actor need approval, since nobody approves private
-// messages.
+// mayWrite returns an error if the actor may not write private messages now. It refuses guests, members who are
+// blocked or suspended, and members who may not reply in any forum. It also refuses members whose posts all need
+// approval, since nobody approves private messages.
 func (s *Service) mayWrite(a *rights.Actor) error {
 	switch {
 	case a.User == nil:
@@ -64,12 +64,12 @@ func (s *Service) mayWrite(a *rights.Actor) error {
 	return a.CheckSuspended(s.Moment())
 }
 
-// participates checks that the actor participates in a conversation, and returns NotFound if not. last is the id of the
-// last message, and read the id of the last message that the actor has read.
-func participates(c store.Conn, a *rights.Actor, id int64) (last, read int64, err error) {
+// participates checks that the actor participates in a conversation, and returns NotFound if not. last is the id of
+// the last message, and lastRead is the id of the last message that the actor has read.
+func participates(c store.Conn, a *rights.Actor, id int64) (last, lastRead int64, err error) {
 	err = c.Row("SELECT last_id, read_id FROM board_conversation_members WHERE conversation_id = ? AND user_id = ?",
-		id, a.ID()).Scan(&last, &read)
-	return last, read, kernel.OrNotFound(err)
+		id, a.ID()).Scan(&last, &lastRead)
+	return last, lastRead, kernel.OrNotFound(err)
 }
 
 // participants returns the participants of the conversations with these ids, by conversation, sorted by name.

@@ -26,7 +26,8 @@ type ImportedMessage struct {
 	Text   string
 }
 
-// Import adds a conversation without changes, and returns its id. Nobody is notified.
+// Import adds the conversation v as it is, without changes, and returns the id of the conversation. Nobody is
+// notified.
 func Import(c store.Conn, v Imported) (id int64, err error) {
 	first := v.Messages[0]
 	err = c.Row("INSERT INTO board_conversations (title, starter_id, created_at) VALUES (?, ?, ?) RETURNING id",

@@ -37,7 +37,8 @@ func listing() content.Listing {
 	}
 }
 
-// messages returns the query for a conversation's messages, newest first. Its arguments are conversation, id and limit.
+// messages returns the query for a conversation's messages, newest first. Its arguments are the conversation's id,
+// the id of a message before which the list begins, and the limit.
 func messages() content.Listing {
 	return content.Listing{
 		Columns: "w.id, COALESCE(w.author_id, 0), COALESCE((SELECT u.username FROM board_users u WHERE u.id = w.author_id)," +
@@ -116,8 +117,9 @@ type Reading struct {
 	Earlier  int64     // the value of beforeID for the previous page; 0 if there is none
 }
 
-// Open returns up to limit messages of a conversation in which the actor participates: the last ones or, if beforeID is
-// not 0, those before the message with this id. It marks the last page as read.
+// Open returns up to limit messages of a conversation in which the actor participates. If beforeID is 0, these are
+// the last messages, and Open marks the conversation as read. Otherwise they are the messages before the message with
+// the id beforeID.
 func (s *Service) Open(ctx context.Context, a *rights.Actor, id, beforeID int64, limit int) (p Reading, err error) {
 	var last, read int64
 	err = s.Read(ctx, func(c store.Conn) (err error) {

@@ -122,7 +122,8 @@ func (r MessageReport) Context() []Message { return r.Messages[:len(r.Messages)-
 // on the whole board. Moderators of single forums lack it, as private messages belong to no forum.
 func MayHandle(a *rights.Actor) bool { return a.User != nil && a.May(rights.ContentApprove) }
 
-// openReports returns the query for the open reports. Its arguments are id and limit.
+// openReports returns the query for the open reports. Its arguments are the id of a report after which the list
+// begins, and the limit.
 func openReports() content.Listing {
 	return content.Listing{
 		Columns: "r.id, COALESCE(r.user_id, 0), COALESCE((SELECT u.username FROM board_users u WHERE u.id = r.user_id), '')," +
@@ -132,7 +133,8 @@ func openReports() content.Listing {
 	}
 }
 
-// reportedMessages returns the query for the copied messages of a report. Its arguments are report and limit.
+// reportedMessages returns the query for the copied messages of a report. Its arguments are the report's id and the
+// limit.
 func reportedMessages() content.Listing {
 	l := messages()
 	l.Columns = "w.message_id" + l.Columns[len("w.id"):]

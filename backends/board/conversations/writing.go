@@ -155,9 +155,9 @@ func filtered(a *rights.Actor, written, field string, check func(string) (string
 }
 
 // admit applies the limits to a new message: the maximum number of links for new members, and the flood limits, which
-// also apply to posts and threads. starts is whether the message starts a conversation; new members may start only
-// newPerDay conversations a day.
-func (s *Service) admit(c store.Conn, a *rights.Actor, message string, starts bool) error {
+// also apply to posts and threads. startsConversation reports whether the message starts a conversation. New members
+// may start only newPerDay conversations a day.
+func (s *Service) admit(c store.Conn, a *rights.Actor, message string, startsConversation bool) error {
 	settings, now := a.Rights.Settings, s.Moment()
 	var floods kernel.FloodState
 	var posts int64
@@ -173,14 +173,14 @@ func (s *Service) admit(c store.Conn, a *rights.Actor, message string, starts bo
 	if !settings.Flood || a.May(rights.FloodBypass) {
 		return nil
 	}
-	if starts && isNew {
+	if startsConversation && isNew {
 		if err := checkDaily(c, "board_conversations", "starter_id", a.ID(), newPerDay, now); err != nil {
 			return err
 		}
 	}
 	var floodWait time.Duration
 	floods.Flood, floodWait = settings.FloodFor(posts).Take(floods.Flood, now)
-	if wait := max(floodWait, floods.TakeHourly(settings, starts, now)); wait > 0 {
+	if wait := max(floodWait, floods.TakeHourly(settings, startsConversation, now)); wait > 0 {
 		return kernel.Flooded(wait)
 	}
 	return floods.Store(c, a.ID())

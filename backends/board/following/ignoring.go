@@ -16,8 +16,8 @@ import (
 // MaxIgnored is the maximum number of members that a member can ignore.
 const MaxIgnored = 1000
 
-// notIgnored returns an SQL condition: the member whose id is in column does not ignore the author. The condition's
-// argument is the id of the author.
+// notIgnored returns an SQL condition that is true if the member whose id is in column does not ignore the author.
+// The condition's argument is the id of the author.
 func notIgnored(column string) string {
 	return " AND NOT EXISTS (SELECT 1 FROM board_blocks b WHERE b.user_id = " + column + " AND b.blocked_id = ?)"
 }
@@ -28,7 +28,8 @@ type Person struct {
 	Name string
 }
 
-// IgnoredBy returns the query for the members that a member ignores. Its arguments are user and limit.
+// IgnoredBy returns the query for the members that a member ignores. Its arguments are the id of the member who
+// ignores the others, and the limit.
 func IgnoredBy() content.Listing {
 	return content.Listing{
 		Columns: "b.blocked_id, (SELECT u.username FROM board_users u WHERE u.id = b.blocked_id)", From: "board_blocks b",
@@ -44,7 +45,8 @@ func (s *Service) Ignored(ctx context.Context, a *rights.Actor) ([]Person, error
 	})
 }
 
-// Ignores returns a map whose keys are the members among users that the actor ignores. users must not be empty.
+// Ignores determines which of the members with the ids in users the actor ignores. It returns a map whose keys are
+// the ids of these members. users must not be empty.
 func Ignores(c store.Conn, a *rights.Actor, users ...any) (map[int64]int64, error) {
 	ignored := make(map[int64]int64)
 	if a.User == nil {

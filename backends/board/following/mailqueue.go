@@ -17,12 +17,13 @@ const extendMail = " ON CONFLICT (user_id, mode, thread_id) DO UPDATE SET" +
 	" last_post_id = CASE WHEN excluded.last_post_id > board_mails.last_post_id THEN excluded.last_post_id" +
 	" ELSE board_mails.last_post_id END"
 
-// queueMail queues mails about a post, in the transaction of the post. The mails are for those followers of the target
-// ("thread" or "forum") with this id whom recipients selects. A waiting mail about the same thread is extended to
-// include the post.
+// queueMail queues mails about a post, in the transaction of the post. target is "thread" or "forum", and id is the
+// id of that thread or forum. The mails are for those of its followers whom recipients selects. If a mail about the
+// same thread is already waiting, the waiting mail is extended to include the post.
 //
-// A post that was held until now may lie between the first and the last post of such a mail. Then only the mail's
-// created_at changes. If the mail is being sent at that moment, mails.MailSent recognizes by it that a post was added.
+// A post that was held until now may lie between the first and the last post of a waiting mail. Then only the mail's
+// created_at changes. If the mail is being sent at that moment, the new created_at tells mails.MailSent that a post
+// was added.
 func (s *Service) queueMail(
 	c store.Conn, a *rights.Actor, thread, post int64, target string, id int64, recipients audience,
 ) error {

@@ -56,7 +56,8 @@ func (n *Notification) countReactions(c store.Conn) error {
 	return err
 }
 
-// Notices reports whether the actor is notified of reactions to its posts, and when its posts become answers.
+// Notices reports whether the actor is notified when members react to the actor's posts, and when the actor's posts
+// become answers.
 func (s *Service) Notices(ctx context.Context, a *rights.Actor) (bool, error) {
 	return kernel.Value(ctx, s.Read, func(c store.Conn) (enabled bool, err error) {
 		return enabled, c.Row("SELECT reaction_notices = 1 FROM board_users WHERE id = ?", a.ID()).Scan(&enabled)

@@ -101,8 +101,8 @@ func (s *Service) ReadNotifications(ctx context.Context, a *rights.Actor, upTo i
 	})
 }
 
-// NotificationsOf returns the query for the notifications of a user, newest first. Its arguments are user, id and
-// limit.
+// NotificationsOf returns the query for the notifications of a user, newest first. Its arguments are the user's id,
+// the id of a notification before which the list begins, and the limit.
 func NotificationsOf() content.Listing {
 	return content.Listing{
 		Columns: "n.id, n.kind, n.thread_id, n.post_id, n.actor_name, n.created_at, COALESCE(n.read_at, 0)",

@@ -151,8 +151,9 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	return nil
 }
 
-// notifyFollowers adds notifications of a post, of this kind, and queues mails about the post. Both are for those
-// followers of the target ("thread" or "forum") with this id whom recipients selects.
+// notifyFollowers adds notifications of the given kind about a post, and queues mails about the post. target is
+// "thread" or "forum", and id is the id of that thread or forum. The notifications and mails are for those of its
+// followers whom recipients selects.
 func (s *Service) notifyFollowers(
 	c store.Conn, a *rights.Actor, t *content.Thread, post int64, kind, target string, id int64, recipients audience,
 ) error {

@@ -41,9 +41,9 @@ func BadRequest(field, message string) error {
 	}
 }
 
-// WithField changes the field of a refusal to field, for a caller whose form names the field differently. Errors that
-// are not refusals of a field are returned unchanged.
-func WithField(err error, field string) error {
+// WithField replaces the name of the field in a refusal with formField, for a caller whose form names the field
+// differently. Errors that are not refusals of a field are returned unchanged.
+func WithField(err error, formField string) error {
 	e, ok := apierror.From(err)
 	if !ok || len(e.Details) != 1 {
 		return err
@@ -51,7 +51,7 @@ func WithField(err error, field string) error {
 	d := e.Details[0]
 	return &apierror.Error{
 		Status: e.Status, Code: e.Code, Message: e.Message,
-		Details: []apierror.Detail{{Field: field, Reason: d.Reason, Message: d.Message}},
+		Details: []apierror.Detail{{Field: formField, Reason: d.Reason, Message: d.Message}},
 	}
 }
 

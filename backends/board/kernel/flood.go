@@ -18,11 +18,11 @@ type FloodState struct {
 // FloodColumns lists the columns of board_users that hold a FloodState, in the order of its fields.
 const FloodColumns = "flood_posts, hourly_threads, hourly_posts"
 
-// TakeHourly charges a post to the limits per hour. starts is whether the post starts a thread. It returns how long the
-// member must wait, or 0 if the post is within the limits.
-func (f *FloodState) TakeHourly(settings *Settings, starts bool, now Moment) time.Duration {
+// TakeHourly charges a post to the limits per hour. startsThread reports whether the post starts a thread. TakeHourly
+// returns how long the member must wait, or 0 if the post is within the limits.
+func (f *FloodState) TakeHourly(settings *Settings, startsThread bool, now Moment) time.Duration {
 	var threadWait, postWait time.Duration
-	if starts {
+	if startsThread {
 		f.Threads, threadWait = ratelimit.Every(settings.ThreadsPerHour, time.Hour).Take(f.Threads, now)
 	}
 	f.Posts, postWait = ratelimit.Every(settings.PostsPerHour, time.Hour).Take(f.Posts, now)

@@ -54,7 +54,7 @@ type Server struct {
 	Key func() []byte
 }
 
-// New returns the base of the board's packages. key returns the board's secret and is called only once the board is
+// New returns the base of the board's packages. key returns the board's secret. It is not called before the board is
 // ready.
 func New(db *store.DB, options Options, logger *zap.Logger, now func() time.Time, key func() []byte) *Server {
 	s := &Server{DB: db, Logger: logger, Now: now, Options: options, Key: key}

@@ -69,12 +69,12 @@ func Bool(b bool) int {
 	return 0
 }
 
-// Wrap returns err with the text doing and a colon before its message, or nil if err is nil.
-func Wrap(doing string, err error) error {
+// Wrap wraps err in an error whose message begins with action and a colon. It returns nil if err is nil.
+func Wrap(action string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", doing, err)
+	return fmt.Errorf("%s: %w", action, err)
 }
 
 // Itoa returns n in decimal.

@@ -189,8 +189,8 @@ func (s *Service) composeMail(ctx context.Context, m *Mailing) error {
 	return s.composePosts(ctx, a, m)
 }
 
-// composePosts sets the address of a mailing, and the threads that the member follows in this mode, with their new
-// posts. The address stays empty if it is not confirmed.
+// composePosts sets the address of a mailing, and the threads that the member follows in the mailing's mode, with
+// their new posts. The address stays empty if it is not confirmed.
 func (s *Service) composePosts(ctx context.Context, a *rights.Actor, m *Mailing) error {
 	err := s.Read(ctx, func(c store.Conn) error {
 		m.Threads, m.More, m.Forum = nil, 0, MailForum{}
@@ -385,9 +385,9 @@ func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, dueT
 // "thread" or "forum", or the first letter of a mode, which ends all mails of that mode.
 const unsubscribeSize = 8 + 1 + 8
 
-// UnsubscribeToken returns a token that ends mails to a member. kind and id select the mails: those of the thread (kind
-// t) or forum (f) with this id, those of a mode (i, d or w), about private messages (m), or about mentions (n). id is 0
-// unless kind is t or f.
+// UnsubscribeToken returns a token that ends mails to a member. kind selects the mails: t stands for mails about the
+// thread with this id, and f for mails about the forum with this id. i, d and w stand for the mails of a mode, m for
+// mails about private messages, and n for mails about mentions. id is 0 unless kind is t or f.
 func (s *Service) UnsubscribeToken(user int64, kind byte, id int64) string {
 	raw := binary.BigEndian.AppendUint64(nil, uint64(user)) //nolint:gosec // ids are positive
 	raw = append(raw, kind)

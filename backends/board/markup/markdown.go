@@ -20,7 +20,7 @@ var (
 	markdownPlain = sync.OnceValue(func() *text.Markdown { return newMarkdown(false) })
 )
 
-// newMarkdown returns a renderer of posts. images is whether it renders images of other hosts.
+// newMarkdown returns a renderer of posts. If images is set, it renders images of other hosts.
 func newMarkdown(images bool) *text.Markdown {
 	return text.NewMarkdown(text.Options{Images: images, Scheme: scheme, Valid: isFile, Place: placeFile})
 }
@@ -45,8 +45,9 @@ func Shown(post int64, message, html string, version int64) string {
 	return WithPaths(html, post)
 }
 
-// outdated reports whether the current Version would render a text differently from its stored HTML. Version 1 did not
-// support files in texts. Versions 1 and 2 made links without an address, and ended addresses before non-ASCII letters.
+// outdated reports whether the current Version would render a text differently from its stored HTML. Version 1 did
+// not support files in texts. Versions 1 and 2 could make links that had no address, and cut off the address of a
+// link before the first non-ASCII letter.
 func outdated(message, html string, version int64) bool {
 	switch version {
 	case Version:

@@ -93,7 +93,8 @@ func (s *Service) findWords(
 	return items, next, nil
 }
 
-// matches reports whether a post was written in the time of the query and, if q.Starts is set, starts its thread.
+// matches reports whether a post was written in the period that the query selects and, if q.Starts is set, starts its
+// thread.
 func (q Query) matches(item Item) bool {
 	created := item.Post.Created
 	return created >= q.From && (q.To == 0 || created < q.To) && (!q.Starts || item.Post.Number == 1)

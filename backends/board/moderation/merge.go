@@ -125,14 +125,14 @@ func (s *Service) retitle(c store.Conn, a *rights.Actor, t *content.Thread, titl
 	return reindex(c, t, t.First, true)
 }
 
-// reindex updates the search index for a post. starts is whether the post begins thread t: the index finds a thread's
-// title with its first post.
-func reindex(c store.Conn, t *content.Thread, post int64, starts bool) error {
+// reindex updates the search index for a post of thread t. isFirst reports whether the post begins the thread. The
+// index has a thread's title only with its first post.
+func reindex(c store.Conn, t *content.Thread, post int64, isFirst bool) error {
 	p, err := content.ReadPost(c, t.ID, post)
 	if err != nil {
 		return err
 	}
-	return search.Index(c, post, starts, t.Title, p.Message)
+	return search.Index(c, post, isFirst, t.Title, p.Message)
 }
 
 // ResumeMerges completes merges that were interrupted, and returns their number.
@@ -161,8 +161,8 @@ func (s *Service) finishMerge(ctx context.Context, merged int64) error {
 	}
 }
 
-// moveNextBatch works like moveBatch for the thread with the id merged, whose merge has begun. done is also true if
-// another node has ended the merge, or if there is nothing to merge any more.
+// moveNextBatch works like moveBatch for a merge that has begun. merged is the id of the thread that is merged into
+// another thread. done is also true if another node has ended the merge, or if there is nothing to merge any more.
 func (s *Service) moveNextBatch(c store.Conn, merged int64) (done bool, err error) {
 	var target int64
 	err = c.Row("SELECT into_id FROM board_merged_threads WHERE thread_id = ? AND merged_at IS NULL", merged).Scan(&target)
@@ -256,7 +256,8 @@ func (s *Service) moveFollowers(c store.Conn, source, target *content.Thread, li
 	return len(ids), err
 }
 
-// endMerge moves the first post, the tags and the views of the thread, which completes the merge.
+// endMerge completes a merge: it moves the first post, the tags and the views of the thread that is merged into
+// another.
 func (s *Service) endMerge(move *transfer) error {
 	c, source, target := move.c, move.from, move.to
 	var firstNumber int64

@@ -14,7 +14,8 @@ const maxRead = 10_000
 // reader is a member and the last post of a thread that the member has read.
 type reader struct{ user, post int64 }
 
-// readBoth lists the members who have read both threads completely, each with the later of the two last posts.
+// readBoth lists the members who have read both threads completely. Each member is listed with the later of the last
+// posts that the member has read in the two threads.
 func (s *Service) readBoth(ctx context.Context, first, second int64) ([]reader, error) {
 	return s.readers(ctx, "SELECT x.user_id, CASE WHEN x.last_read_post_id > y.last_read_post_id THEN x.last_read_post_id"+
 		" ELSE y.last_read_post_id END"+

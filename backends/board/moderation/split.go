@@ -17,8 +17,9 @@ type Split struct {
 	Forum int64   // of the new thread
 }
 
-// Split moves posts of a thread to a new thread, and returns its id. The post with the lowest id becomes the first post
-// of the new thread, and its author the thread's author. The first post of the old thread cannot be moved.
+// Split moves posts of a thread to a new thread, and returns the id of the new thread. The post with the lowest id
+// becomes the first post of the new thread, and the author of that post becomes the author of the new thread. The
+// first post of the old thread cannot be moved.
 //
 // The actor needs the right to move threads in both forums.
 func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, split Split) (newThread int64, err error) {
@@ -82,8 +83,8 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 	return newThread, s.markRead(ctx, newThread, readers)
 }
 
-// addThread adds a thread without posts that is split off from another thread. first is the post that will begin it.
-// The thread keeps the prefix of the other thread if its forum offers that prefix.
+// addThread adds a thread without posts that is split off from the thread source. first is the post that will begin
+// the new thread. The new thread keeps the prefix of source if its own forum offers that prefix.
 func addThread(
 	c store.Conn, a *rights.Actor, source *content.Thread, forum *content.Forum, title string, first *content.Post,
 ) (*content.Thread, error) {
@@ -110,8 +111,8 @@ func addThread(
 	return t, err
 }
 
-// MovePosts moves posts from a thread to the thread target, which must begin before the earliest of the posts. The
-// actor needs the right to move threads in both forums.
+// MovePosts moves posts from a thread to the thread with the id target. That thread must begin before the earliest of
+// the posts. The actor needs the right to move threads in both forums.
 func (s *Service) MovePosts(ctx context.Context, a *rights.Actor, thread, target int64, posts []int64) error {
 	ids, err := sorted(posts)
 	if err != nil {
@@ -149,8 +150,9 @@ func (s *Service) MovePosts(ctx context.Context, a *rights.Actor, thread, target
 	})
 }
 
-// logMove logs an action that moves posts to the thread target: in the forum that the posts leave and, if it is another
-// forum, in the forum of the thread. post is the id of the moved post, or 0 for several posts.
+// logMove logs an action that moves posts to the thread target. It logs the action in the forum that the posts leave.
+// If target is in another forum, it logs the action there, too. post is the id of the moved post, or 0 for several
+// posts.
 func (s *Service) logMove(
 	c store.Conn, a *rights.Actor, action string, target *content.Thread, fromForum, post int64, detail string,
 ) error {

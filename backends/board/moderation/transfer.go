@@ -124,9 +124,9 @@ func (t *transfer) save() error {
 	return nil
 }
 
-// updateForumCounts updates the numbers of posts and threads of both forums. added is the number of new threads in the
-// forum that gets the posts, and removed that of removed threads in the other forum. Call it at the end of the
-// transaction, because the rows of forums are locked from then on.
+// updateForumCounts updates the numbers of posts and threads of both forums. added is the number of new threads in
+// the forum that gets the posts. removed is the number of threads that are removed from the other forum. Call
+// updateForumCounts at the end of the transaction, because the rows of forums are locked from then on.
 func (t *transfer) updateForumCounts(added, removed int64) error {
 	if t.from.Forum == t.to.Forum { // its number of posts stays the same
 		return content.Count(t.c, t.to.Forum, t.to.ID, added-removed, 0)

@@ -185,7 +185,8 @@ func (b *discourse) category(r *sqldump.Row) error {
 	return nil
 }
 
-// permission reads a permission of a group in a category. Only those of groups with all members are kept.
+// permission reads a permission of a group in a category. It keeps only the permissions of groups that all members
+// are in.
 func (b *discourse) permission(r *sqldump.Row) error {
 	id, group, permission := r.Int("category_id"), r.Int("group_id"), r.Int("permission_type")
 	best := b.permissions[id]
@@ -271,9 +272,9 @@ func (b *discourse) upload(r *sqldump.Row) seed.MovedFile {
 	}
 }
 
-// reference records that a post uses an upload. Until finishFiles, the field Author of the file holds the id of the
-// upload. Earlier versions of Discourse have a different table for references. Its ids become negative, so that they
-// differ from the ids of the current table.
+// reference records that a post uses an upload. Until finishFiles is called, the field Author of the file holds the
+// id of the upload. Earlier versions of Discourse have a different table for references. Ids from that table become
+// negative, so that they differ from the ids of the current table.
 func (b *discourse) reference(r *sqldump.Row) error {
 	f := seed.MovedFile{ID: r.Int("id"), Post: r.Int("target_id"), Author: r.Int("upload_id")}
 	if r.Has("post_id") {

@@ -106,8 +106,9 @@ func (w *flarumWriter) begin(t xml.StartElement) {
 	w.open = append(w.open, e)
 }
 
-// text writes a text in the innermost element. The typed marks of an element are in elements within it: s at its
-// beginning, e at its end, and i for other marks that are not shown. BBCode tags among them become Markdown.
+// text writes a text in the innermost element. An element contains its typed marks as elements of their own: s is the
+// mark at its beginning, e is the mark at its end, and i is any other mark that is not shown. Marks that are BBCode
+// tags become Markdown.
 func (w *flarumWriter) text(text string) {
 	e := &w.open[len(w.open)-1]
 	isMark := e.name == "s" || e.name == "e" || e.name == "i"

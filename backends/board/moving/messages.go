@@ -68,7 +68,8 @@ func (m *messages) order() {
 	})
 }
 
-// conversation returns the conversation with index i with the texts of its messages, and the id of its first message.
+// conversation returns the conversation with index i, including the texts of its messages, and the id of its first
+// message.
 func (b *reader) conversation(i int) (id int64, v conversations.Imported, err error) {
 	list := b.messages.conversations[i]
 	v.Title = replyMark.ReplaceAllString(list[0].title, "")

@@ -123,8 +123,9 @@ func (b *mybb) permission(r *sqldump.Row) error {
 	return nil
 }
 
-// access returns the rights of guests or members in a forum: the rights that are set for the forum or for the nearest
-// forum above it that has any, or else the rights of the group.
+// access returns the rights of guests or members in a forum. These are the rights that are set for the forum itself
+// or, if there are none, for the nearest forum above it that has such rights. If no such forum exists, access returns
+// the rights of the group.
 func (b *mybb) access(f *seed.MovedForum, group string) access {
 	groupID := map[string]int64{"guest": 1, "registered": 2}[group]
 	for id, steps := f.ID, 0; id != 0 && steps < maxForumDepth; id, steps = b.parents[id], steps+1 {

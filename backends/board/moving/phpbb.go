@@ -165,8 +165,8 @@ func (b *phpbb) forum(r *sqldump.Row) error {
 	return nil
 }
 
-// visibility returns the visibility of a topic or post, which phpBB since 3.1 stores in column. phpBB 3.0 has only the
-// column approved.
+// visibility returns the visibility of a topic or post. Since version 3.1, phpBB stores it in the column whose name
+// is given by column. phpBB 3.0 has only the column whose name is given by approved.
 func visibility(r *sqldump.Row, column, approved string) int64 {
 	if !r.Has(column) {
 		if r.Int(approved) == 0 {

@@ -77,8 +77,8 @@ var anyTag = regexp.MustCompile(`\[/?[a-zA-Z*][^\[\]\n]{0,200}\]`)
 // pictureName matches the names of files that are shown as pictures.
 var pictureName = regexp.MustCompile(`(?i)\.(?:png|jpe?g|gif|webp)$`)
 
-// file returns the Markdown for a file in the text. number is the index of the file in p.files. name is the file's name
-// in the text; it counts if the post has such a file.
+// file returns the Markdown for a file in the text. number is the index of the file in p.files, and name is the
+// file's name in the text. If the post has a file with this name, file uses name and ignores number.
 func (p postText) file(number, name string) string {
 	n, err := strconv.Atoi(number)
 	if err == nil && n >= 0 && n < len(p.files) && !slices.Contains(p.files, name) {

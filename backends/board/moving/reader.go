@@ -181,7 +181,8 @@ func (b *reader) orderForums() {
 	b.forums = ordered
 }
 
-// closeForums sets for each forum which of the groups guest and registered may not see it or not write in it.
+// closeForums determines for each forum which of the groups guest and registered may not see the forum, and which of
+// them may not write in it.
 func (b *reader) closeForums() {
 	for i := range b.forums {
 		f := &b.forums[i].MovedForum
@@ -236,10 +237,10 @@ func unixMoment(r *sqldump.Row, column string) kernel.Moment { return momentOf(r
 // momentOf converts Unix seconds to a Moment. It returns 0 for 0 and for impossible values.
 func momentOf(seconds int64) kernel.Moment { return kernel.Moment(max(0, timeOf(seconds).UnixMicro())) }
 
-// member adds a user. signature is whether the user has a signature, which is only counted. avatar is the path of the
-// user's picture in the folder of pictures, or empty.
-func (b *reader) member(m seed.MovedMember, signature bool, avatar string) {
-	b.signatures += int64(kernel.Bool(signature))
+// member adds a user. hasSignature reports whether the user has a signature; signatures are only counted. avatar is
+// the path of the user's picture in the folder of pictures, or empty.
+func (b *reader) member(m seed.MovedMember, hasSignature bool, avatar string) {
+	b.signatures += int64(kernel.Bool(hasSignature))
 	switch {
 	case avatar == "":
 		// The user has no picture.

@@ -284,7 +284,8 @@ func (b *xenforo) textOf(r *sqldump.Row) (seed.SeedPost, func() string) {
 	return p, b.bbcodeWithFiles(r.Text("message"), p.Moved)
 }
 
-// attachment reads the use of a file by a post. Until finish, the field Author of the file holds the id of its content.
+// attachment reads the use of a file by a post. Until finish is called, the field Author of the file holds the id of
+// the file's content.
 func (b *xenforo) attachment(r *sqldump.Row) error {
 	if r.Text("content_type") == "post" && r.Int("unassociated") == 0 {
 		b.files = append(b.files, seed.MovedFile{

@@ -9,9 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/password"
 )
 
-// xfHash converts a password hash to the form of package password. data is an array that PHP has serialized, or JSON. A
-// hash of a scheme that names itself in the hash is returned unchanged. If data has no hash, xfHash returns an empty
-// string.
+// xfHash converts a password hash to the form of package password. data is an array that PHP has serialized, or JSON.
+// If the hash itself names its scheme, xfHash returns the hash unchanged. If data has no hash, xfHash returns an
+// empty string.
 func xfHash(scheme, data string) string {
 	fields := phpFields(data)
 	hash, salt := fields["hash"], fields["salt"]

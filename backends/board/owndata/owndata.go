@@ -142,7 +142,7 @@ func eachMessage(out *object, a *rights.Actor, fn func(any)) {
 	}
 }
 
-// eachNote calls fn for each of the actor's bookmarks or reactions, which query selects.
+// eachNote calls fn for each row of query, which selects the actor's bookmarks or reactions.
 func eachNote(out *object, a *rights.Actor, fn func(any), query string) {
 	eachRow(out, a.ID(), query, func(r store.Row) (n Note, err error) {
 		return n, r.Scan(&n.key, &n.PostID, &n.Text, &n.At)

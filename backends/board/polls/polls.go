@@ -153,8 +153,8 @@ func OfPosts(n int) string {
 		" WHERE p.post_id IN (" + kernel.Marks(n) + ") ORDER BY p.post_id, o.number"
 }
 
-// Of returns the polls of posts, by post. The caller must have checked that the actor sees the posts, whose ids these
-// are. Posts without a poll are not in the map.
+// Of returns the polls of the posts with the ids in posts, by post. The caller must have checked that the actor sees
+// these posts. Posts without a poll are not in the map.
 func (s *Service) Of(ctx context.Context, a *rights.Actor, posts ...int64) (polls map[int64]*Poll, err error) {
 	if len(posts) == 0 {
 		return nil, nil

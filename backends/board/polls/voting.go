@@ -74,8 +74,8 @@ func (s *Service) Vote(ctx context.Context, a *rights.Actor, post int64, numbers
 	})
 }
 
-// replaceVote replaces a member's vote: the answers with the numbers in oldNumbers, which may be empty, by those in
-// newNumbers.
+// replaceVote replaces a member's vote. oldNumbers holds the numbers of the answers that the member has chosen
+// before, and may be empty. newNumbers holds the numbers of the new answers.
 func replaceVote(c store.Conn, post, member int64, oldNumbers, newNumbers []int64) error {
 	if _, err := c.Exec("DELETE FROM board_poll_votes WHERE post_id = ? AND user_id = ?", post, member); err != nil {
 		return err

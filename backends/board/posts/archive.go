@@ -26,10 +26,10 @@ const (
 const archiveColumns = "thread_id, id, number, author_id, author_name, visibility, message, message_html," +
 	" render_version, body_hash, created_at, edited_at, edited_by, edit_reason, edit_count"
 
-// Archive moves deleted posts older than archiveAge into the archive if they are part of a run of more than ArchiveRun
-// hidden posts, as after a flood of spam. Without them, a page need not read past the run. Archive examines only
-// threads with more than ArchiveRun/2 such deleted posts, and never moves the first post of a thread. It returns the
-// number of moved posts. Restore brings an archived post back.
+// Archive moves deleted posts older than archiveAge into the archive if they are part of a run of more than
+// ArchiveRun hidden posts, as after a flood of spam. A page of the thread then need not read past all these posts.
+// Archive examines only threads with more than ArchiveRun/2 such deleted posts, and never moves the first post of a
+// thread. It returns the number of moved posts. Restore brings an archived post back.
 func (s *Service) Archive(ctx context.Context) (moved int64, err error) {
 	cutoff := s.Moment().Add(-archiveAge)
 	threads, err := kernel.Value(ctx, s.Read, func(c store.Conn) ([]int64, error) {

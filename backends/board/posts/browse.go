@@ -47,7 +47,8 @@ func (s *Service) Tree(ctx context.Context, a *rights.Actor) ([]ForumEntry, erro
 	return s.forumEntries(ctx, a, list)
 }
 
-// forumEntries converts a list of forums to entries, with their newest threads and whether they have unread threads.
+// forumEntries converts a list of forums to entries. Each entry has the forum's newest thread, and reports whether
+// the forum has unread threads.
 func (s *Service) forumEntries(ctx context.Context, a *rights.Actor, list []content.ForumInfo) ([]ForumEntry, error) {
 	tree := make([]ForumEntry, len(list))
 	entries := make(map[int64]*ForumEntry, len(list))

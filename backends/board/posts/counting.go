@@ -46,9 +46,9 @@ func (v *Views) Take() map[int64]int64 {
 	return counts
 }
 
-// GiveBack adds views that Take returned but that could not be written. They do not count towards viewsToFlush, so that
-// a database that does not answer is not tried again at once: the next flush follows its interval, or as many new
-// views.
+// GiveBack adds views that Take returned but that could not be written. They do not count towards viewsToFlush, so
+// that a database that does not answer is not tried again at once: the next flush comes after the usual interval, or
+// after viewsToFlush new views.
 func (v *Views) GiveBack(counts map[int64]int64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

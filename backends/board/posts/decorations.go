@@ -18,9 +18,10 @@ type MovedPost struct {
 // maxMovedPosts limits the moved posts that a page links to.
 const maxMovedPosts = 50
 
-// movedPosts returns the posts that were moved from a thread and whose former numbers belong on the page that r
-// describes. page holds the posts of the page, which has up to size posts; more is whether further posts of the page
-// (or of the thread, if r.Page is 0) follow. If no number is missing on the page, movedPosts sends no query.
+// movedPosts returns the posts that were moved from thread t and whose former numbers belong on the page that r
+// describes. page holds the posts that are on this page now, at most size posts. more reports whether further posts
+// follow on the page or, if r.Page is 0, in the thread. If no number is missing on the page, movedPosts sends no
+// query.
 func movedPosts(
 	c store.Conn, t *content.Thread, r *Reading, page []*content.Post, more bool, size int,
 ) (list []MovedPost, err error) {

@@ -109,8 +109,8 @@ func textNeedsApproval(c store.Conn, a *rights.Actor, p *content.Post, w writing
 	return posts < set.NewMemberPosts, err
 }
 
-// editIsHeld reports whether an edit by the actor in a forum must wait for approval. needsApproval is whether the text
-// needs it; see textNeedsApproval.
+// editIsHeld reports whether an edit by the actor in a forum must wait for approval. needsApproval reports whether
+// the new text needs approval; see textNeedsApproval.
 func (s *Service) editIsHeld(a *rights.Actor, forum int64, needsApproval bool) bool {
 	if a.User.NeedsApproval(s.Moment()) {
 		return true

@@ -16,8 +16,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// insert adds a post by the actor to thread t and records its files. It sends the notifications and events of the post,
-// and updates all counters except the forum's, which conclude updates. It returns the id of the post.
+// insert adds a post by the actor to thread t and records its files. It sends the notifications and events of the
+// post. It also updates all counters except those of the forum; the method conclude updates the forum's counters.
+// insert returns the id of the post.
 func (s *Service) insert(
 	c store.Conn, a *rights.Actor, t *content.Thread, w writing, files []*attachments.Received,
 ) (id int64, err error) {
@@ -66,7 +67,7 @@ func (s *Service) insert(
 	return id, err
 }
 
-// countInThread updates the row of thread t for the new post w by the actor, whose id is given.
+// countInThread updates the row of thread t for the new post w by the actor. id is the id of the post.
 func countInThread(c store.Conn, a *rights.Actor, t *content.Thread, w writing, id int64) error {
 	switch {
 	case t.Next == 1:

@@ -47,8 +47,8 @@ func lacksOwnHeld(a *rights.Actor, shows string) bool {
 	return a.User != nil && withHeld(shows) != shows
 }
 
-// threadsOfForum returns the query for the threads of a forum. Its arguments are forum, time, id and limit. shows is a
-// condition of Actor.Shows.
+// threadsOfForum returns the query for the threads of a forum. Its arguments are the forum's id, the time and id of
+// the thread before the page, and the limit. shows is a condition of Actor.Shows.
 func threadsOfForum(shows string) content.Listing {
 	index := "board_threads_forum_all"
 	if shows == visibleOnly {
@@ -60,8 +60,8 @@ func threadsOfForum(shows string) content.Listing {
 	}
 }
 
-// threadsOfAuthor returns the query for the threads of an author in a forum. Its arguments are author, forum, time, id
-// and limit. shows is a condition of Actor.Shows.
+// threadsOfAuthor returns the query for the threads of an author in a forum. Its arguments are the author's id, the
+// forum's id, the time and id of the thread before the page, and the limit. shows is a condition of Actor.Shows.
 func threadsOfAuthor(shows string) content.Listing {
 	index := "board_threads_author"
 	if shows == heldOnly {
@@ -73,8 +73,8 @@ func threadsOfAuthor(shows string) content.Listing {
 	}
 }
 
-// stickyThreads returns the query for the sticky threads of a forum. Its arguments are forum and limit. shows is a
-// condition of Actor.Shows.
+// stickyThreads returns the query for the sticky threads of a forum. Its arguments are the forum's id and the limit.
+// shows is a condition of Actor.Shows.
 func stickyThreads(shows string) content.Listing {
 	return content.Listing{
 		Columns: content.ThreadColumns, From: "board_threads t", Index: "board_threads_sticky",
@@ -82,8 +82,8 @@ func stickyThreads(shows string) content.Listing {
 	}
 }
 
-// postsOfThread returns the query for the posts of a thread, in the order of the primary key. Its arguments are thread,
-// id and limit. shows is a condition of Actor.Shows.
+// postsOfThread returns the query for the posts of a thread, in the order of the primary key. Its arguments are the
+// thread's id, the id of the post before the page, and the limit. shows is a condition of Actor.Shows.
 func postsOfThread(shows string) content.Listing {
 	return content.Listing{
 		Columns: content.PostColumns, From: "board_posts p",
@@ -91,8 +91,8 @@ func postsOfThread(shows string) content.Listing {
 	}
 }
 
-// heldPosts returns the query for the held posts of an author in a thread. Its arguments are author, thread, id and
-// limit.
+// heldPosts returns the query for the held posts of an author in a thread. Its arguments are the author's id, the
+// thread's id, the id of the post before the page, and the limit.
 func heldPosts() content.Listing {
 	return content.Listing{
 		Columns: "i.id", From: "board_post_ids i", Index: "board_post_ids_held_author",
@@ -100,7 +100,8 @@ func heldPosts() content.Listing {
 	}
 }
 
-// queueOfForum returns the query for the held posts of a forum. Its arguments are forum, id and limit.
+// queueOfForum returns the query for the held posts of a forum. Its arguments are the forum's id, the id of the post
+// before the page, and the limit.
 func queueOfForum() content.Listing {
 	return content.Listing{
 		Columns: "i.id, i.thread_id, COALESCE(i.held_reason, '')", From: "board_post_ids i", Index: "board_post_ids_held",

@@ -139,8 +139,8 @@ func (s *Service) change(
 	return move(c, t, target.ID)
 }
 
-// retitle changes the title of a thread to text, after the word filter. The title counts as part of the first post: if
-// an edit of that post would be held for approval, the post is held.
+// retitle applies the word filter to text and makes the result the title of a thread. The title counts as part of the
+// first post: if an edit of that post would be held for approval, the post is held.
 func (s *Service) retitle(c store.Conn, a *rights.Actor, f *content.Forum, t *content.Thread, text string) error {
 	checkedTitle, err := a.Rights.Settings.CheckTitle(text)
 	if err != nil {

@@ -25,8 +25,8 @@ import (
 // page. But a page may have more posts than fit; the remaining posts are shown after its end (Reading.After).
 
 // BoundOf returns the statement that searches the posts of a thread for a value of column, which is number or
-// created_at. It selects the lowest id for which the first post with this id or a higher id has at least this value.
-// Its arguments are a power of 2 above half of the highest id, the thread, and the value.
+// created_at. It selects the lowest id with this property: in the order of ids, the first post from this id on has at
+// least the value in column. Its arguments are a power of 2 above half of the highest id, the thread, and the value.
 func BoundOf(column string) string {
 	return "WITH RECURSIVE s(low, step) AS (SELECT CAST(0 AS BIGINT), CAST(? AS BIGINT) UNION ALL" +
 		" SELECT CASE WHEN (SELECT p." + column + " FROM board_posts p WHERE p.thread_id = ?" +
@@ -34,16 +34,16 @@ func BoundOf(column string) string {
 		" FROM s WHERE s.step > 0) SELECT low + 1 FROM s WHERE step = 0"
 }
 
-// boundOf returns the lowest id for which the first post of a thread with this id or a higher id has at least the given
-// value in column, which is number or created_at.
+// boundOf returns the lowest id with this property: in the order of ids, the first post of the thread from this id on
+// has at least the given value in column. column is number or created_at.
 func boundOf(c store.Conn, t *content.Thread, column string, value int64) (id int64, err error) {
 	step := int64(1) << (bits.Len64(uint64(max(t.Last, t.First))) - 1) //nolint:gosec // ids are positive
 	err = c.Row(BoundOf(column), step, t.ID, value).Scan(&id)
 	return id, err
 }
 
-// lastNumber returns the query for the number of the last post of a thread. Its arguments are thread and limit. shows
-// is a condition of Actor.Shows.
+// lastNumber returns the query for the number of the last post of a thread. Its arguments are the thread's id and the
+// limit. shows is a condition of Actor.Shows.
 func lastNumber(shows string) content.Listing {
 	return content.Listing{
 		Columns: "p.number", From: "board_posts p", Where: "p.thread_id = ? AND p.visibility " + shows, Order: "p.id DESC",
@@ -51,7 +51,7 @@ func lastNumber(shows string) content.Listing {
 }
 
 // pagesOf returns how many pages of size posts a thread has for the actor. Posts after the last post that the actor
-// sees do not count, because the number of pages would reveal that hidden posts exist.
+// sees do not count, because otherwise the number of pages would reveal that hidden posts exist.
 func pagesOf(c store.Conn, a *rights.Actor, t *content.Thread, size int64) (pages int64, err error) {
 	if t.Next-1 <= size {
 		return 1, nil
@@ -101,8 +101,8 @@ func (s *Service) pagePosts(
 	return list, more, nil
 }
 
-// ReadPage works like ReadThread for the page with a number, starting at 1. A page that does not exist has no posts,
-// like a page on which all posts are deleted.
+// ReadPage works like ReadThread, but returns the page with the number page. The first page has the number 1. A page
+// that does not exist has no posts, like a page on which all posts are deleted.
 func (s *Service) ReadPage(ctx context.Context, a *rights.Actor, id, page int64, size int) (*Reading, error) {
 	return s.read(ctx, a, id, max(page, 1), 0, size)
 }

@@ -326,8 +326,9 @@ func (s *Service) spendPost(c store.Conn, a *rights.Actor, input *ruleInput, now
 	return floods.Store(c, a.ID())
 }
 
-// heldBecause returns the reason for which a post must wait for approval, or an empty string if there is no reason. The
-// caller decides whether the author may bypass the queue. badWord is whether the post has a word that holds posts.
+// heldBecause returns the reason for which a post must wait for approval, or an empty string if there is no reason.
+// The caller decides whether the author may bypass the queue. badWord reports whether the post has a word that holds
+// posts.
 func (s *Service) heldBecause(
 	c store.Conn, a *rights.Actor, input *ruleInput, w writing, badWord bool,
 ) (string, error) {

@@ -190,7 +190,7 @@ func (s *Service) threadCan(c store.Conn, a *rights.Actor, f *content.Forum, t *
 }
 
 // postsBefore returns the query for the ids of the posts before a post of a thread, in reverse order of the primary
-// key. Its arguments are thread, id and limit. shows is a condition of Actor.Shows.
+// key. Its arguments are the thread's id, the id of that post, and the limit. shows is a condition of Actor.Shows.
 func postsBefore(shows string) content.Listing {
 	return content.Listing{
 		Columns: "p.id", From: "board_posts p",
@@ -199,7 +199,7 @@ func postsBefore(shows string) content.Listing {
 }
 
 // heldBefore returns the query for the held posts of an author before a post of a thread, in reverse order. Its
-// arguments are author, thread, id and limit.
+// arguments are the author's id, the thread's id, the id of that post, and the limit.
 func heldBefore() content.Listing {
 	return content.Listing{
 		Columns: "i.id", From: "board_post_ids i", Index: "board_post_ids_held_author",
@@ -207,9 +207,9 @@ func heldBefore() content.Listing {
 	}
 }
 
-// stepBack returns where the part of a thread begins that has n posts and ends before the post with the id beforeID:
-// the id after which to read, which is 0 if fewer than n+1 posts precede that post. It returns nil if no posts precede
-// it. It counts the same posts as Posts, including held posts of the actor.
+// stepBack finds the part of a thread that has n posts and ends before the post with the id beforeID. It returns the
+// id after which to read this part. That id is 0 if fewer than n+1 posts precede the post. If no posts precede the
+// post, stepBack returns nil. It counts the same posts as Posts, including held posts of the actor.
 func stepBack(c store.Conn, a *rights.Actor, t *content.Thread, beforeID int64, n int) (*int64, error) {
 	shows := a.Shows(t.Forum)
 	ids, err := store.Column[int64](c, postsBefore(shows).SQL(c.Dialect()), t.ID, beforeID, n+1)
@@ -289,8 +289,8 @@ func (s *Service) FirstUnread(ctx context.Context, a *rights.Actor, id int64, pa
 // maxUnreadPosts limits how many of a thread's newest posts lastSeen examines.
 const maxUnreadPosts = 1000
 
-// newestPosts returns the query for the newest posts of a thread, in reverse order of the primary key. Its
-// arguments are thread, id and limit.
+// newestPosts returns the query for the newest posts of a thread, in reverse order of the primary key. Its arguments
+// are the thread's id, an id that is less than the ids of the selected posts, and the limit.
 func newestPosts() content.Listing {
 	return content.Listing{
 		Columns: "p.id, p.created_at", From: "board_posts p",

@@ -13,7 +13,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// OpenReports returns the query for the open reports of a forum. Its arguments are forum, id and limit.
+// OpenReports returns the query for the open reports of a forum. Its arguments are the forum's id, the id of the
+// report before the page, and the limit.
 func OpenReports() content.Listing {
 	return content.Listing{
 		Columns: "r.id, r.post_id, r.forum_id, (SELECT u.username FROM board_users u" +
@@ -73,7 +74,7 @@ const reportAgain = 24 * time.Hour
 func errStillOpen() error { return kernel.Conflict("you have reported this post already") }
 
 // mayReport returns an error if the actor's previous report of the post is still open, or was closed less than
-// reportAgain ago. A post that was edited after that may be reported at once.
+// reportAgain ago. If the post was edited after the report was closed, the actor may report it at once.
 func (s *Service) mayReport(c store.Conn, a *rights.Actor, post int64) error {
 	var closed, edited kernel.Moment
 	err := c.Row("SELECT COALESCE(r.closed_at, 0), COALESCE((SELECT MAX(v.edited_at) FROM board_post_revisions v"+

@@ -70,9 +70,10 @@ func (in *ruleInput) scanForum(r store.Row) (err error) {
 	return kernel.OrNotFound(err)
 }
 
-// ask adds the queries that new threads and replies have in common to q: whether anybody else follows the target
-// ("thread" or "forum") with this id, and the data of the author, whose row is locked. It then sends all queries of q.
-// Only now the functions that were passed to q.Row and q.All run, and set the fields of input.
+// ask adds to q the queries that new threads and replies have in common. They read whether anybody else follows the
+// thread or forum with this id (target is "thread" or "forum"), and the data of the author, whose row they lock. ask
+// then sends all queries of q. Only then do the functions that were passed to q.Row and q.All run and set the fields
+// of input.
 func (s *Service) ask(
 	input *ruleInput, c store.Conn, a *rights.Actor, q *store.Questions, target string, id int64,
 ) error {

@@ -45,9 +45,9 @@ func (s *Service) SitemapParts(ctx context.Context) (parts int, err error) {
 	return int((last + maxSitemap - 1) / maxSitemap), err
 }
 
-// sitemapThreads returns the query for the threads of a part. Its arguments are the id before the first thread, the id
-// of the last thread, and the limit. The caller leaves out hidden threads: a condition for them could make the planner
-// choose another index than the primary key.
+// sitemapThreads returns the query for the threads of a part of the sitemap. Its arguments are the id before the
+// first thread, the id of the last thread, and the limit. The caller leaves out hidden threads: a condition for them
+// could make the planner choose another index than the primary key.
 func sitemapThreads() content.Listing {
 	return content.Listing{
 		Columns: "t.id, t.forum_id, t.visibility, t.slug, t.last_post_at", From: "board_threads t",

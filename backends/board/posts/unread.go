@@ -25,8 +25,8 @@ const (
 	maxUnreadBatches = 10
 )
 
-// newestOfAll returns the query for the visible threads of all forums. Its arguments are the oldest time, the time
-// and id of the thread before the page, and limit.
+// newestOfAll returns the query for the visible threads of all forums. Its arguments are the time after which the
+// last post of a thread must have been written, the time and id of the thread before the page, and the limit.
 func newestOfAll() content.Listing {
 	return content.Listing{
 		Columns: content.ThreadColumns, From: "board_threads t", Index: "board_threads_newest",
@@ -41,8 +41,9 @@ const followedSince = "SELECT " + content.ThreadColumns + " FROM board_subscript
 	" WHERE s.user_id = ? AND s.target = 'thread' AND s.mode <> 'none' AND t.visibility = 0 AND t.last_post_at > ?" +
 	" ORDER BY " + threadOrder + " LIMIT ?"
 
-// Unread returns the unread threads of a member: all those that the member follows, on the first page, and a page of
-// the other threads in all forums. cursor is the previous page's Next, or empty for the first page.
+// Unread returns the unread threads of a member. The first page has all unread threads that the member follows. Every
+// page, including the first one, also has up to limit of the other unread threads in all forums. cursor is the
+// previous page's Next, or empty for the first page.
 //
 // The other threads are read in batches from an index of all visible threads by the time of their last post. Threads
 // that the member has read, follows or does not see are left out. So the cost depends on the number of threads with

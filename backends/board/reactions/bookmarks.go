@@ -27,7 +27,8 @@ type Bookmark struct {
 	Thread *content.Thread
 }
 
-// bookmarks returns the query for the bookmarks of a member, newest first. Its arguments are user, id and limit.
+// bookmarks returns the query for the bookmarks of a member, newest first. Its arguments are the member's id, the id
+// of the bookmark before the page, and the limit.
 func bookmarks() content.Listing {
 	return content.Listing{
 		Columns: "k.id, k.post_id, k.note, k.created_at", From: "board_bookmarks k", Index: "board_bookmarks_list",

@@ -159,8 +159,8 @@ type Reactor struct {
 	Name, Kind string
 }
 
-// reactors returns the query for the members who have reacted to a post. Its arguments are post, the id of a member,
-// and limit.
+// reactors returns the query for the members who have reacted to a post. Its arguments are the post's id, the id of
+// the member before the page, and the limit.
 func reactors() content.Listing {
 	return content.Listing{
 		Columns: "r.user_id, (SELECT u.username FROM board_users u WHERE u.id = r.user_id), r.kind",

@@ -142,8 +142,8 @@ func (s *Service) CurrentAccess(ctx context.Context) (*Access, error) {
 // call of CurrentAccess.
 func (s *Service) LastAccess() *Access { return s.access.Load() }
 
-// loadAccess reads an Access from the database. defaults holds the settings that are not stored. If offline is set, the
-// board is offline whatever the stored settings are.
+// loadAccess reads an Access from the database. defaults holds the values of the settings that are not stored. If
+// offline is set, the board is offline, whatever the stored settings say.
 func loadAccess(c store.Conn, version int64, defaults kernel.Settings, offline bool) (a *Access, err error) {
 	a = &Access{
 		Version: version, Groups: make(map[int64]*Group), Forums: make(map[int64]*Node),
@@ -337,8 +337,8 @@ func (a *Access) resolveForums(r *Rights, user int64, groups []*Group, restrict 
 	}
 }
 
-// moderates returns the rights that the moderators of a forum give a user in these groups, and those of them that also
-// apply in the forums below it.
+// moderates returns the rights that the moderator entries of a forum give a user in these groups. cascades holds
+// those of the rights in mask that also apply in the forums below that forum.
 func (a *Access) moderates(forum, user int64, groups []*Group) (mask, cascades Mask) {
 	for _, m := range a.Moderators {
 		isUser := user != 0 && m.User == user

@@ -110,9 +110,9 @@ func (s *Service) Guest(ctx context.Context) (*Actor, error) {
 // GuestActor returns the actor of a request without credentials.
 func (a *Access) GuestActor() *Actor { return &Actor{Rights: a.Of(0, []int64{a.Guest})} }
 
-// Adopt returns a copy of a, an actor that the rights service of another board on the same database has just found for
-// this request, with the rights under the options of this service. It reads the database only if this service has not
-// yet loaded the actor's permission version.
+// Adopt returns a copy of the actor a, with the rights under the options of this service. The rights service of
+// another board on the same database has just found a for this request. Adopt reads the database only if this service
+// has not yet loaded the permission version of a.
 func (s *Service) Adopt(ctx context.Context, a *Actor) (*Actor, error) {
 	access := s.LastAccess()
 	if access == nil || access.Version != a.Rights.Access.Version {
@@ -220,7 +220,7 @@ func (s *Service) Logged(
 // Scopes lists all scopes that a token can have.
 var Scopes = []string{"forums:read", "members:read", "posts:read", "posts:write", "threads:read", "threads:write"}
 
-// ScopesOf returns those of words that are scopes, sorted and without duplicates.
+// ScopesOf returns the scopes that are among words, sorted and without duplicates.
 func ScopesOf(words []string) []string {
 	scopes := []string{}
 	for _, word := range words {

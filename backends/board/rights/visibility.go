@@ -14,8 +14,8 @@ func (a *Actor) Sees(forum, owner, author, visibility int64) bool {
 	return true
 }
 
-// SeesWith works like Sees, but with the given rights instead of the actor's rights: visible is whether the forum is
-// visible, and mask holds the rights in the forum. It logs no look.
+// SeesWith works like Sees, but with the given rights instead of the actor's rights. visible reports whether the
+// forum is visible, and mask holds the rights in the forum. SeesWith logs no look.
 func (a *Actor) SeesWith(visible bool, mask Mask, owner, author, visibility int64) bool {
 	if !visible || !mask.Has(ThreadView) || !mask.Has(ThreadViewOthers) && !a.Owns(owner) {
 		return false

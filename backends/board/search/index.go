@@ -16,10 +16,10 @@ import (
 // a host name, drops text that looks like a tag, and distinguishes -5 from 5. Neither database finds a word in a
 // language that is written without spaces.
 
-// Index adds a post to the search index, or replaces the post's entry. title is indexed only if starts is set: a
-// thread's title is found with its first post.
-func Index(c store.Conn, id int64, starts bool, title, message string) error {
-	if !starts {
+// Index adds a post to the search index, or replaces the post's entry. isFirst reports whether the post starts its
+// thread. Only then is title indexed, because a thread's title is found with its first post.
+func Index(c store.Conn, id int64, isFirst bool, title, message string) error {
+	if !isFirst {
 		title = ""
 	}
 	if c.Dialect() == store.Postgres {

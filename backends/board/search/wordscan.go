@@ -65,8 +65,9 @@ func (w *wordWalk) read(statement string, args ...any) (ids []any, err error) {
 	return ids, err
 }
 
-// WordsOfIndex returns the query for the posts that contain some words. Its arguments are words, id and limit. The
-// index of SQLite is sorted by post, so the query is fast however many posts match.
+// WordsOfIndex returns the query for the posts that contain some words. Its arguments are the words, the id of a post
+// before which the list begins, and the limit. The index of SQLite is sorted by post, so the query is fast however
+// many posts match.
 func WordsOfIndex() content.Listing {
 	return content.Listing{
 		Columns: "w.rowid", From: "board_search w",
@@ -148,7 +149,8 @@ func (w *wordWalk) nextOfFew() (ids []any, more, ok bool, err error) {
 	return ids, more, true, nil
 }
 
-// PostsOfAuthor returns the query for the posts of an author. Its arguments are author, id and limit.
+// PostsOfAuthor returns the query for the posts of an author. Its arguments are the author's id, the id of a post
+// before which the list begins, and the limit.
 func PostsOfAuthor() content.Listing {
 	return content.Listing{
 		Columns: "i.id", From: "board_post_ids i", Index: "board_post_ids_author",

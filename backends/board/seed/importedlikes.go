@@ -9,8 +9,8 @@ import (
 // movedLike is the reaction into which likes of other programs are converted. It is the first reaction of a new board.
 const movedLike = "👍 Like"
 
-// addLikes adds the likes of an imported post, which gets the id post here: a row for each reaction to rows, and a row
-// with their number to counts. The likes get the time of the post.
+// addLikes adds the likes of an imported post; post is the id that it gets here. To rows it adds a row for each
+// reaction, and to counts a row with the number of these reactions. The likes get the time of the post.
 func (sd *seeder) addLikes(c store.Conn, p *readyPost, post int64, rows, counts *bulk) error {
 	var n int64
 	for _, oldID := range slices.Compact(slices.Sorted(slices.Values(p.Likes))) {

@@ -219,8 +219,8 @@ func (l *movedLoader) file(m *MovedFile) (*attachments.Attachment, error) {
 	return f, err
 }
 
-// addFile adds the row of a file whose content is stored. If the file is refused, refused is the reason. It counts only
-// without an error.
+// addFile adds the row of a file whose content is stored. If the file is refused, refused is the reason. The value of
+// refused is meaningful only if err is nil.
 func (l *movedLoader) addFile(c store.Conn, m *MovedFile, f *attachments.Attachment) (refused string, err error) {
 	if f.Post, err = content.MovedID(c, l.program, content.MovedPost, m.Post); err != nil || f.Post == 0 {
 		return "its post was not imported", err

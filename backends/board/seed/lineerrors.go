@@ -43,7 +43,7 @@ func (l *lineReader) lineOf(offset int64) int {
 // forum.
 type place struct{ line, number int }
 
-// wrap returns an error whose text is that of err after the line and the number of the element.
+// wrap returns an error whose text consists of the line and the number of the element, followed by the text of err.
 func (p place) wrap(err error) error {
 	return fmt.Errorf("line %d, element %d: %w", p.line, p.number, err)
 }

@@ -56,7 +56,7 @@ type threadBatch struct {
 	err     error   // the error that ends the fixture after this batch
 }
 
-// wrap returns an error whose text is that of err after the position and the title of the thread.
+// wrap returns an error whose text consists of the position and the title of the thread, followed by the text of err.
 func (t *readyThread) wrap(err error) error {
 	if t.Moved != nil {
 		return &MovedError{content.MovedThread, t.Moved.ID, t.Title, err}
@@ -347,7 +347,8 @@ func (r *threadRows) insert(c store.Conn) error {
 	return nil
 }
 
-// collectThread adds the rows of a thread, which gets this id, and of its posts, which get the ids in posts.
+// collectThread adds the rows of a thread and of its posts. id becomes the id of the thread, and the ids in posts
+// become the ids of its posts.
 func (sd *seeder) collectThread(c store.Conn, rows *threadRows, t *readyThread, id int64, posts []int64) error {
 	forum, err := sd.forumOf(c, t)
 	if err != nil {
@@ -373,8 +374,8 @@ func (sd *seeder) collectThread(c store.Conn, rows *threadRows, t *readyThread, 
 	return nil
 }
 
-// collectPost adds the rows of the n-th post (starting at 0) of a thread, which gets this id. It updates row, the row
-// of the thread.
+// collectPost adds the rows of the n-th post of a thread, starting at 0. id becomes the id of the post. collectPost
+// also updates row, the row of the thread.
 func (sd *seeder) collectPost(
 	c store.Conn, rows *threadRows, t *readyThread, row *content.Thread, n int, id int64,
 ) error {
@@ -409,17 +410,17 @@ func (sd *seeder) collectPost(
 	return nil
 }
 
-// countPost updates those fields of thread t that depend on its posts. id is the id of the thread's n-th post (starting
-// at 0), and a its author.
-func countPost(t *content.Thread, p *readyPost, id int64, n int, a author) {
+// countPost updates those fields of thread t that depend on its posts. id is the id of the thread's n-th post
+// (starting at 0), and postAuthor is the author of that post.
+func countPost(t *content.Thread, p *readyPost, id int64, n int, postAuthor author) {
 	if n == 0 {
-		t.Author, t.AuthorName, t.Created = a.id, a.name, p.created
+		t.Author, t.AuthorName, t.Created = postAuthor.id, postAuthor.name, p.created
 	}
 	if n > 0 && p.visibility != rights.Visible { // a hidden reply is not counted
 		return
 	}
 	t.Replies += int64(kernel.Bool(n > 0))
-	t.Last, t.LastPoster, t.LastAt = id, a.name, max(t.LastAt, p.created)
+	t.Last, t.LastPoster, t.LastAt = id, postAuthor.name, max(t.LastAt, p.created)
 }
 
 // forumOf returns the id of the thread's forum.

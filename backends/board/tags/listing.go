@@ -19,8 +19,8 @@ const (
 	maxBatches = 10
 )
 
-// ThreadsOf returns the query for the threads with a tag, newest activity first. Its arguments are tag, the time and id
-// of the thread before the page, and limit.
+// ThreadsOf returns the query for the threads with a tag, newest activity first. Its arguments are the tag's id, the
+// time and id of the thread before the page, and the limit.
 func ThreadsOf(d store.Dialect) string {
 	index := ""
 	if d == store.SQLite {
@@ -70,13 +70,13 @@ type Page struct {
 	Next    string // the cursor of the next page; empty on the last one
 }
 
-// Threads returns a page of the visible threads with a tag that the actor may see, newest activity first. cursor is the
-// previous page's Next, or empty for the first page.
+// Threads returns a page of the visible threads with a tag that the actor may see, newest activity first. cursor is
+// the previous page's Next, or empty for the first page.
 //
-// Threads in forums that the actor may not see are left out while the page is filled. A page may therefore be short or
-// empty although there is a next page: at most maxBatches are read for it. If the actor sees no thread on the first
-// page, the tag is not found, as if nobody had used it. Otherwise its name could reveal topics of forums that the actor
-// may not see.
+// Threads in forums that the actor may not see are left out while the page is filled, and at most maxBatches batches
+// of threads are read for a page. A page may therefore be short or empty although there is a next page. If the actor
+// sees no thread on the first page, Threads returns NotFound, as if nobody had used the tag. Otherwise the tag's name
+// could reveal topics of forums that the actor may not see.
 func (s *Service) Threads(
 	ctx context.Context, a *rights.Actor, tag int64, cursor string, limit int,
 ) (page Page, err error) {

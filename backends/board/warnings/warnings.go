@@ -146,9 +146,9 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 	return w, err
 }
 
-// updateModeratedUntil sets the time until which all posts of a member are held because of warnings: the time at which
-// so many warnings have expired that the sum of the others is below the limit. It returns the sum of the points that
-// count now.
+// updateModeratedUntil sets the time until which all posts of a member are held because of warnings. This is the time
+// at which so many warnings have expired that the sum of the points of the remaining warnings is below the limit. It
+// returns the sum of the points that count now.
 func (s *Service) updateModeratedUntil(c store.Conn, a *rights.Actor, member int64) (points int64, err error) {
 	now, limit := s.Moment(), a.Rights.Settings.WarningHold
 	list, err := readWarnings(c, member)

@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// TestInvalidBytes checks that bytes that no text can contain are refused in an address or a form, or are stored in
-// the form in which they are shown. PostgreSQL accepts neither U+0000 nor invalid UTF-8.
+// TestInvalidBytes checks that bytes that no text can contain are refused in an address or a form, or are stored as
+// they are shown. PostgreSQL accepts neither U+0000 nor invalid UTF-8.
 func TestInvalidBytes(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, db *store.DB) {

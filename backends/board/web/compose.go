@@ -41,8 +41,9 @@ func (c *call) quotes(thread int64) (string, error) {
 	return quotes.String(), nil
 }
 
-// saveDraft saves a draft and redirects to its form. If the draft is refused, saveDraft shows form again, with the
-// template name and the page title. The form's script, which saves drafts in the background, gets an empty response.
+// saveDraft saves a draft and redirects to its form. If the draft is refused, saveDraft shows form again, in the
+// template called name and with title as the title of the page. The form's script, which saves drafts in the
+// background, gets an empty response.
 func (c *call) saveDraft(d drafts.Draft, name, title string, form any) error {
 	err := c.Drafts.Save(c.Context(), c.actor, d)
 	switch {

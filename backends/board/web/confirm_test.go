@@ -133,18 +133,18 @@ func TestJoinRevealsNoAddress(t *testing.T) {
 				return s.join(s.guest().Get("/register"), "username", name, "email", email, "password", "a long password").Want(200)
 			}
 			// Names and addresses of equal length, so that nothing else differs.
-			dan, two := "dan"+confirm, "fay"+confirm
-			unknown, known := join(dan, "dan@example.com"), join(two, "bob@example.com")
+			dan, fay := "dan"+confirm, "fay"+confirm
+			unknown, known := join(dan, "dan@example.com"), join(fay, "bob@example.com")
 			plain := func(p *pagestest.Page, name, email string) string {
 				return strings.NewReplacer(email, "EMAIL", name, "NAME", p.Hidden("token"), "TOKEN").Replace(p.Text)
 			}
-			if a, b := plain(unknown, dan, "dan@example.com"), plain(known, two, "bob@example.com"); a != b || unknown.Where() != known.Where() {
+			if a, b := plain(unknown, dan, "dan@example.com"), plain(known, fay, "bob@example.com"); a != b || unknown.Where() != known.Where() {
 				t.Errorf("the answers differ:\n%s\n%s", a, b)
 			}
 			resend := func(p *pagestest.Page) *pagestest.Page {
 				return p.Get("/account/email").Want(200).Send("/account/email/again").Want(200)
 			}
-			if a, b := plain(resend(unknown), dan, "dan@example.com"), plain(resend(known), two, "bob@example.com"); a != b {
+			if a, b := plain(resend(unknown), dan, "dan@example.com"), plain(resend(known), fay, "bob@example.com"); a != b {
 				t.Errorf("the answers differ, once more:\n%s\n%s", a, b)
 			}
 			m := s.mailed("bob", accounts.LinkKnown)
@@ -154,7 +154,7 @@ func TestJoinRevealsNoAddress(t *testing.T) {
 			if m := s.mailed(dan, accounts.LinkJoin); m == nil || m.Email != "dan@example.com" {
 				t.Errorf("%+v", m)
 			}
-			if m := s.mailed(two, accounts.LinkJoin); m != nil {
+			if m := s.mailed(fay, accounts.LinkJoin); m != nil {
 				t.Errorf("bob is asked to confirm the account of somebody else: %+v", m)
 			}
 			s.exec("UPDATE board_users SET email = '', email_key = NULL WHERE username = 'dan1'")

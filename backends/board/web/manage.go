@@ -48,8 +48,8 @@ func (c *call) manage() error {
 	return c.ThenShow(err, "manage", c.T("Manage thread"), form)
 }
 
-// change applies the change whose button was pressed. Title, prefix and tags have one button. The form contains tagged
-// if it has a field for tags.
+// change applies the change whose button was pressed. Title, prefix and tags share one button. The form sends the
+// flag tagged if it has a field for tags.
 func (c *call) change() error {
 	form, err := c.manageForm()
 	if err != nil {
@@ -115,17 +115,17 @@ func (c *call) subscribe() error {
 		})
 }
 
-// follow calls set with the mode of a subscription that the form contains. It redirects to path or, if the form was on
-// the list of subscriptions, to that list. On path it shows the notice follows or, if the mode switches mails or the
-// subscription off, the notice ends.
-func (c *call) follow(path, follows, ends string, set func(mode string) error) error {
+// follow calls set with the mode of a subscription that the form contains. It redirects to path or, if the form was
+// on the list of subscriptions, to that list. On path it shows followNotice or, if the mode switches mails or the
+// subscription off, endNotice.
+func (c *call) follow(path, followNotice, endNotice string, set func(mode string) error) error {
 	mode := c.Form.Text("mode")
 	err := set(mode)
 	switch {
 	case c.Form.Flag("list"):
 		return c.Then(err, "/account/subscriptions", c.T("Saved."))
 	case mode == "off" || mode == "none":
-		return c.Then(err, path, ends)
+		return c.Then(err, path, endNotice)
 	}
-	return c.Then(err, path, follows)
+	return c.Then(err, path, followNotice)
 }

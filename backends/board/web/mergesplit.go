@@ -131,9 +131,9 @@ func (c *call) find() error {
 	return c.ShowForm(err, "find", c.T("Find posts"), page)
 }
 
-// day parses the date in the parameter called name, whose value is text. It returns the beginning of the day that is
-// later days after this date, in the user's time zone. It returns 0 if text is empty.
-func (c *call) day(name, text string, later int) (kernel.Moment, error) {
+// day parses the date in text and returns the beginning of the day that is addDays days after it, in the user's time
+// zone. It returns 0 if text is empty. name is the name of the parameter with the date, for the error.
+func (c *call) day(name, text string, addDays int) (kernel.Moment, error) {
 	if text == "" {
 		return 0, nil
 	}
@@ -141,12 +141,12 @@ func (c *call) day(name, text string, later int) (kernel.Moment, error) {
 	if err != nil {
 		return 0, kernel.BadRequest(name, name+" must be a date like 2026-01-31")
 	}
-	return kernel.MomentOf(day.AddDate(0, 0, later)), nil
+	return kernel.MomentOf(day.AddDate(0, 0, addDays)), nil
 }
 
-// moderatedForums returns the forums that the user moderates as choices. The forum with the id selected is selected. If
-// label is not empty, the first choice has this label and an empty value.
-func (c *call) moderatedForums(selected int64, label string) (forums pages.Select, err error) {
+// moderatedForums returns choices, one for each forum that the user moderates. The choice of the forum with the id
+// selectedID is selected. If label is not empty, the first choice has this label and an empty value.
+func (c *call) moderatedForums(selectedID int64, label string) (forums pages.Select, err error) {
 	ids, err := c.Moderation.Forums(c.Context(), c.actor)
 	if err != nil {
 		return forums, err
@@ -157,11 +157,11 @@ func (c *call) moderatedForums(selected int64, label string) (forums pages.Selec
 	}
 	list, err := c.Posts.Forums(c.Context(), c.actor)
 	if label != "" {
-		forums.Add("", label, selected == 0)
+		forums.Add("", label, selectedID == 0)
 	}
 	for _, f := range list {
 		if f.Type == "forum" && moderated[f.ID] {
-			forums.Add(itoa(f.ID), administration.Indented(f.Title, f.Depth), f.ID == selected)
+			forums.Add(itoa(f.ID), administration.Indented(f.Title, f.Depth), f.ID == selectedID)
 		}
 	}
 	return forums, err
@@ -252,8 +252,7 @@ func (p *chosenPage) ask(language *locale.Language, n int64) error {
 	return nil
 }
 
-// carryOut applies an action that was confirmed to the posts with these ids. forum is the forum for new or moved
-// threads.
+// carryOut applies a confirmed action to the posts with these ids. forum is the forum for new or moved threads.
 func (c *call) carryOut(page chosenPage, ids []int64, forum int64) error {
 	switch page.Do {
 	case doSplit:
@@ -310,7 +309,7 @@ func threadNumber(text string) int64 {
 }
 
 // mergedThread handles the error of reading a thread. If the thread was merged into another thread, mergedThread
-// redirects to the new place of its first post. Otherwise it returns an error.
+// redirects to the new place of the first post of the merged thread. Otherwise it returns an error.
 func (c *call) mergedThread(err error, thread int64) error {
 	if !kernel.IsNotFound(err) {
 		return err

@@ -82,9 +82,9 @@ var oldKinds = map[string]string{
 	"d": content.MovedThread,
 }
 
-// oldPath redirects an old URL that has one of the oldForms, in its path or in the query of index.php, or that is the
-// URL of a tag in Flarum. It checks whether the user may use the board, but only for such URLs. All other URLs are not
-// found, for every user.
+// oldPath redirects an old URL. The path of such a URL, or the query of index.php, has one of the oldForms, or the
+// URL is that of a tag in Flarum. For such URLs, oldPath checks whether the user may use the board. All other URLs
+// are not found, for every user.
 func (c *call) oldPath() error {
 	path := c.R.URL.Path
 	if c.R.PathValue("old") == "index.php" {
@@ -123,8 +123,8 @@ func (c *call) redirectMoved(program, kind, id string) (found bool, err error) {
 	return c.redirectTo(kind, func(r store.Conn) (int64, error) { return content.MovedID(r, program, kind, oldID) })
 }
 
-// redirectTo redirects to the object of this kind whose id find returns. found is false if that id is 0. If the user
-// may not see the object, found is true and redirectTo returns an error.
+// redirectTo redirects to the object with the id that find returns. kind is the kind of the object. If find returns
+// 0, found is false. If the user may not see the object, found is true and redirectTo returns an error.
 func (c *call) redirectTo(kind string, find func(r store.Conn) (int64, error)) (found bool, err error) {
 	var id int64
 	err = c.Posts.Read(c.Context(), func(r store.Conn) (err error) {

@@ -12,11 +12,12 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// redirectNumbered returns a function that works like redirectMoved for a post of the thread that had the id thread in
-// the other program. The last argument of that function is the number of the post in the thread.
-func (c *call) redirectNumbered(thread string) func(program, kind, number string) (found bool, err error) {
+// redirectNumbered returns a function that works like redirectMoved, but for a post of one thread. oldThread is the
+// id that the thread had in the other program. The last argument of the returned function is the number of the post
+// in the thread.
+func (c *call) redirectNumbered(oldThread string) func(program, kind, number string) (found bool, err error) {
 	return func(program, kind, number string) (bool, error) {
-		threadID, _ := strconv.ParseInt(thread, 10, 64)
+		threadID, _ := strconv.ParseInt(oldThread, 10, 64)
 		n, _ := strconv.ParseInt(number, 10, 64)
 		if n <= 1 { // the URL has no post or the first one, so it leads to the thread
 			return false, nil
@@ -37,7 +38,8 @@ func (c *call) oldMember() error {
 	}))
 }
 
-// oldTag redirects the URL of a tag in Flarum that is a forum here. The forum's URL has the same name.
+// oldTag redirects the URL of a tag in Flarum to the forum that the tag has become here. The forum's URL has the same
+// name as the tag's URL.
 func (c *call) oldTag(old string) error {
 	name, tagged := strings.CutPrefix(old, "/t/")
 	if !tagged {
@@ -52,7 +54,7 @@ func (c *call) oldTag(old string) error {
 	}))
 }
 
-// oldUpload redirects the URL of a file in Discourse. The file's name contains the sum of its content.
+// oldUpload redirects the URL of a file in Discourse. The name of the file contains a checksum of the file's content.
 func (c *call) oldUpload() error {
 	old := c.R.PathValue("old")
 	sum := content.MovedSumID(path.Base(old), strings.HasPrefix(old, "short-url/"))

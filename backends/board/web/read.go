@@ -103,8 +103,9 @@ func (c *call) readAll() error {
 	return c.Then(c.Following.MarkForumRead(c.Context(), c.actor, 0), "/", c.T("All forums are marked as read."))
 }
 
-// thread shows a page or another part of a thread and marks its posts as read. With the parameter post or date it
-// redirects to the page with that post, or with the first post since that day.
+// thread shows a page or another part of a thread and marks its posts as read. If the request has the parameter post,
+// thread redirects to the page with that post. If it has the parameter date, thread redirects to the first post on or
+// after that day.
 func (c *call) thread() error {
 	id := c.ID("threadId")
 	post, afterID, page := c.Query.Number("post"), c.Query.Number("after"), c.Query.Number("page")

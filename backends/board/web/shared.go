@@ -22,9 +22,9 @@ type shared struct {
 	Structured         any    // JSON-LD; nil for none
 }
 
-// Shared returns the description of this page. It returns nil if search engines should not index the page, because
-// guests do not see it or it has no permanent path. Only requests of guests get a description, so it reveals nothing
-// that guests do not see.
+// Shared returns the description of this page for search engines and link previews. It returns nil if search engines
+// should not index the page, because guests do not see it or it has no permanent path. Only requests of guests get a
+// description, so it reveals nothing that guests do not see.
 func (f *frame) Shared() *shared {
 	if f.User != nil || f.Place == "" {
 		return nil

@@ -33,8 +33,9 @@ func newUnder(path string, pages http.Handler) *under {
 	return &under{path, pages, strings.NewReplacer(pairs...)}
 }
 
-// bar returns a function that works like inner, which returns the bar of a page, but makes the URLs of other services
-// on the same host absolute, so that the path is not added to them. It returns nil if inner is nil.
+// bar returns a function that returns the same bar as inner, but makes the URLs of other services on the same host
+// absolute, so that the path is not added to these URLs. inner returns the bar of a page. If inner is nil, bar
+// returns nil.
 func (u *under) bar(inner func(*http.Request) look.Bar) func(*http.Request) look.Bar {
 	if inner == nil {
 		return nil

@@ -177,7 +177,7 @@ type call struct {
 }
 
 // begin prepares a request: it determines the actor and renews the actor's cookie. Public pages are cached, so their
-// actor is always the guest, and they set no cookies. It returns c.
+// actor is always the guest, and they set no cookies. begin returns c.
 func begin(c *call) (*call, error) {
 	if err := c.setActor(c.Session()); err != nil {
 		return nil, err
@@ -191,8 +191,8 @@ func begin(c *call) (*call, error) {
 	return c, nil
 }
 
-// setActor sets the actor of the request to the member whose session belongs to the cookie, and everything that depends
-// on the actor, such as the language. Without a valid session the actor is the guest.
+// setActor sets the actor of the request, and everything that depends on the actor, such as the language. The actor
+// is the member whose session belongs to the cookie, or the guest if there is no valid session.
 func (c *call) setActor(cookie string) (err error) {
 	if c.actor, c.session, err = c.Accounts.Resume(c.Context(), cookie); err != nil {
 		return err
@@ -310,7 +310,8 @@ type frame struct {
 	polls  map[int64]shownPoll        // of the posts on this page
 }
 
-// ForumOf returns a forum, if the page has a list with threads of several forums. For other lists it returns nil.
+// ForumOf returns the forum with the given id, if the page has a list with threads of several forums. For other lists
+// it returns nil.
 func (f *frame) ForumOf(id int64) *content.ForumInfo {
 	if forum, ok := f.forums[id]; ok {
 		return &forum

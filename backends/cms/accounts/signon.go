@@ -116,7 +116,8 @@ func (a *Accounts) join(c kernel.Conn, p *oidclogin.Person, address string) (id 
 	return 0, kernel.Conflict("all user names that were tried for you are taken; try again")
 }
 
-// settleRoles gives a user those managed roles that are among the groups, and removes the user's other managed roles.
+// settleRoles gives a user the managed roles whose names are among the names of the groups, and removes the user's
+// other managed roles.
 func (a *Accounts) settleRoles(c kernel.Conn, id int64, groups, managed []string) error {
 	account, err := first(accounts(c, "id = ?", id))
 	if err != nil {

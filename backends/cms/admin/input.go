@@ -338,8 +338,8 @@ func (r *reader) files(name string, old any) any {
 // maxBlocks limits how many blocks of a field are read from a form.
 const maxBlocks = 1000
 
-// blocks returns the blocks in the form in their order, without the blocks that the form removes, followed by the block
-// that the form adds, if any.
+// blocks returns the blocks in the form, sorted by their typed positions. It leaves out the blocks that the form
+// removes. The block that the form adds, if any, comes last.
 func (r *reader) blocks(f *content.Field, name string) any {
 	type formBlock struct {
 		position int64 // the typed position, by which the blocks are sorted

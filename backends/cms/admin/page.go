@@ -60,8 +60,9 @@ func (c *call) open(id int64) (shown, live *content.Page, err error) {
 	return shown, live, err
 }
 
-// showPage shows the form of a page with the values of shown, and with the error refusal above it, unless that is nil.
-// live is the stored page without its draft, or nil for a page that does not exist yet.
+// showPage shows the form of a page. shown is the page with the values that the form contains. If refusal is not nil,
+// this error is shown above the form. live is the stored page without its draft, or nil for a page that does not
+// exist yet.
 func (c *call) showPage(refusal error, shown, live *content.Page) error {
 	s, err := c.schema()
 	if err != nil {
@@ -108,9 +109,9 @@ func typedTime(moment kernel.Moment) string {
 	return moment.Time().UTC().Format(browserTime)
 }
 
-// version returns the version of the page that the form was made for. If somebody has changed the page in the meantime,
-// the Edit also contains the differences between the current page or its draft and the typed values. The returned error
-// replaces refusal.
+// version returns the version of the page that the form was made for. If somebody has changed the page in the
+// meantime, the Edit also contains the differences between the current page or its draft and the typed values. The
+// caller uses the returned error instead of refusal.
 func (c *call) version(refusal error, typed, live *content.Page) (pages.Edit, error) {
 	edit, refusal := c.Call.Edit(refusal, func() (string, any, error) {
 		var rows []difference
@@ -134,8 +135,8 @@ func (c *call) version(refusal error, typed, live *content.Page) (pages.Edit, er
 	return edit, refusal
 }
 
-// inputFaults returns the error refusal, in which the names of fields are replaced by the names of their inputs. names
-// are the fields of the template; any other name is unchanged.
+// inputFaults returns refusal, with the names of fields in it replaced by the names of their inputs. names are the
+// fields of the template; any other name is unchanged.
 func inputFaults(refusal error, names []string) error {
 	return withFields(refusal, func(field string) string {
 		name, _, _ := strings.Cut(field, "[") // an error in a block has a field such as sections[0].text
@@ -146,7 +147,7 @@ func inputFaults(refusal error, names []string) error {
 	})
 }
 
-// withFields returns the error refusal, in which rename replaces the names of the fields with errors.
+// withFields returns refusal with new names for the fields that have errors. rename returns the new name of a field.
 func withFields(refusal error, rename func(field string) string) error {
 	e, ok := apierror.From(refusal)
 	if !ok || len(e.Details) == 0 {
@@ -206,7 +207,8 @@ func notice(page *content.Page, action string) string {
 	return text
 }
 
-// edit returns the change of the page base that the form requests. The error joins all inputs that could not be parsed.
+// edit returns the change that the form requests. base is the page to be changed. The returned error joins the errors
+// of all inputs that could not be parsed.
 func (c *call) edit(base *content.Page) (edit content.Edit, err error) {
 	title, name, status := strings.TrimSpace(c.Form.Text("title")), strings.TrimSpace(c.Form.Text("name")),
 		c.Form.Text("status")
@@ -229,11 +231,12 @@ func (c *call) edit(base *content.Page) (edit content.Edit, err error) {
 	return edit, errors.Join(apierror.Join(r.faults...), c.Form.Err())
 }
 
-// moment returns the time in the named input, which is zero if the input is empty. It returns nil if the input still
-// has the time old, or if its text is invalid, which it records with refuse.
-func (r *reader) moment(name string, old kernel.Moment) *kernel.Moment {
+// moment returns the time in the named input, or the zero time if the input is empty. If the input still shows
+// storedTime, moment returns nil. If the text of the input is invalid, moment records this with refuse and returns
+// nil.
+func (r *reader) moment(name string, storedTime kernel.Moment) *kernel.Moment {
 	text := r.Form.Text(name)
-	if text == typedTime(old) {
+	if text == typedTime(storedTime) {
 		return nil
 	}
 	if text == "" {
@@ -261,7 +264,7 @@ func (c *call) newPage() error {
 	return c.showNew(nil, parent, &content.Page{Parent: parent.ID, Template: name, Status: "unpublished"})
 }
 
-// parent returns the page with the given ID, below which a page is created. The default for 0 is the root.
+// parent returns the page with the given ID, below which a page is created. If id is 0, it returns the root.
 func (c *call) parent(id int64) (*content.Page, error) {
 	if err := errors.Join(c.Query.Err(), c.Form.Err()); err != nil {
 		return nil, err
@@ -353,7 +356,7 @@ func shortField(part *multipart.Part) (string, error) {
 	return pages.Valid(string(text)), err
 }
 
-// backTo shows the form of a page with its stored values again, with the error refusal.
+// backTo shows the form of a page again, with the stored values and the error refusal.
 func (c *call) backTo(id int64, refusal error) error {
 	shown, live, err := c.open(id)
 	if err != nil {

@@ -16,8 +16,8 @@ func itoa(id int64) string { return strconv.FormatInt(id, 10) }
 // joinedCell returns a cell with several texts.
 func joinedCell(texts []string) resource.Cell { return resource.Text(strings.Join(texts, ", ")) }
 
-// idOf returns the ID of the record that an action concerns. In a list, this is row, the ID of the selected row. On the
-// page of a single record, row is empty, and the path contains the ID at the given wildcard.
+// idOf returns the ID of the record that an action concerns. In a list, row is this ID. On the page of a single
+// record, row is empty, and the path contains the ID at the given wildcard.
 func (c *call) idOf(row, wildcard string) int64 {
 	if row == "" {
 		return c.ID(wildcard)

@@ -45,7 +45,7 @@ var routeColumns = []resource.Column[*routes.Route]{
 	}},
 }
 
-// routes shows the routes in use and, if they could not be loaded, the error of the current files.
+// routes shows the routes in use. If the current files could not be loaded, it also shows the error in these files.
 func (c *call) routes() error {
 	state := c.Routes()
 	d := &routesData{Endpoint: "/" + c.Settings.Current().Mount(), Loaded: instant.Of(state.Loaded)}

@@ -84,7 +84,7 @@ var pageActions = []resource.Action[*call]{
 	},
 }
 
-// setPageStatus changes the status of the page whose ID idOf returns for row.
+// setPageStatus changes the status of a page. row identifies the page, as in idOf.
 func (c *call) setPageStatus(row, status string) error {
 	_, err := c.Content.Save(c.ctx(), c.user, content.Edit{ID: c.idOf(row, "pageId"), Status: &status})
 	return err

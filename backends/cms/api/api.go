@@ -179,8 +179,8 @@ func (q *request) run(ctx context.Context) (value any, err error) {
 
 var errPanic = errors.New("the handler method panicked")
 
-// authMethod returns the method of /auth that the route names, if any. These methods need an auth.Call, which has more
-// of the request than the handler.Call for other methods.
+// authMethod returns the method of /auth that the route names, if any. These methods need an auth.Call, which
+// contains more data of the request than the handler.Call that other methods get.
 func (q *request) authMethod() (method func(context.Context, *auth.Call) (any, error), ok bool) {
 	if !q.route.Default || q.route.Class != auth.Class {
 		return nil, false

@@ -196,8 +196,8 @@ func decodeEdit(call *handler.Call, extra ...string) (e content.Edit, err error)
 	return e, err
 }
 
-// moment parses an RFC 3339 time, the value raw of the member with the given name. It returns nil if raw is nil,
-// because the member is missing, and the zero time, which means never, for null.
+// moment parses raw as an RFC 3339 time. raw is the value of the member with the given name. If raw is nil, because
+// the member is missing, moment returns nil. For null it returns the zero time, which means never.
 func moment(name string, raw json.RawMessage) (*kernel.Moment, error) {
 	if raw == nil {
 		return nil, nil

@@ -196,15 +196,16 @@ var contentRoutes = []contentRoute{
 	}, hookEndpoint + "/deliveries", "deliveries", true},
 }
 
-// ContentRoutes returns the routes of the content API. serves is the value of the setting content: off, read or write.
-func ContentRoutes(serves string) []routes.Entry {
-	if serves == settings.ContentOff {
+// ContentRoutes returns the routes of the content API. contentMode is the value of the setting content: off, read or
+// write.
+func ContentRoutes(contentMode string) []routes.Entry {
+	if contentMode == settings.ContentOff {
 		return nil
 	}
 	var list []routes.Entry
 	for i := range contentRoutes {
 		r := &contentRoutes[i]
-		if r.writes && serves != settings.ContentWrite {
+		if r.writes && contentMode != settings.ContentWrite {
 			continue
 		}
 		options := routes.Defaults()

@@ -83,10 +83,10 @@ func (a *Auth) Find(r *http.Request, value string) (*kernel.User, *Session, erro
 	return user, s, nil
 }
 
-// Begin starts a session for a user and returns the value of the session cookie. The session ends when the user's epoch
-// is no longer the given epoch, which Check or SignOn has returned. previous is the value of the cookie that the
-// browser has sent, or empty; Begin ends its session. issuer is the OpenID provider at which the user has signed in, or
-// empty after a login with a password.
+// Begin starts a session for a user and returns the value of the session cookie. The session ends when the user's
+// epoch is no longer the given epoch, which Check or SignOn has returned. previous is the value of the cookie that
+// the browser has sent, or empty; Begin ends the session of this cookie. issuer is the OpenID provider at which the
+// user has signed in, or empty after a login with a password.
 func (a *Auth) Begin(
 	ctx context.Context, user *kernel.User, epoch int64, previous, issuer string,
 ) (value string, err error) {

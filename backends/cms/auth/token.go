@@ -94,8 +94,8 @@ func (a *Auth) byToken(r *http.Request, current *settings.Settings) (id Identity
 	return id, err
 }
 
-// verify checks the signature and the claims of the token text, and returns the claims. host is the host of the
-// request. The error is a jwt.Error if the token is invalid.
+// verify checks the signature and the claims of a token, and returns the claims. text is the token, and host is the
+// host of the request. The error is a jwt.Error if the token is invalid.
 func (a *Auth) verify(ctx context.Context, current *settings.Settings, host, text string) (*claims, error) {
 	v := jwt.Verifier{
 		Issuers: []*jwt.Issuer{{
@@ -149,8 +149,8 @@ func (a *Auth) owner(ctx context.Context, c *claims) (*kernel.User, error) {
 // errChanged is the error for a token that was issued before its user was changed.
 const errChanged = jwt.Error("the name or the password of the user has changed since the token was issued")
 
-// holder returns the user that claims name by ID. It returns a jwt.Error if the user is disabled, or has another epoch
-// by now.
+// holder returns the user whose ID is in the claims of a token. It returns a jwt.Error if the user is disabled, or
+// has another epoch by now.
 func (a *Auth) holder(ctx context.Context, c *claims) (*kernel.User, error) {
 	user, epoch, err := a.accounts.User(ctx, c.UserID)
 	switch {
@@ -192,7 +192,8 @@ func (a *Auth) revoke(ctx context.Context, t *claims) error {
 	return err
 }
 
-// endFamily deletes all refresh tokens that stem from the same login. Their common family is a random ID.
+// endFamily deletes all refresh tokens that stem from the same login. family is the random ID that these tokens
+// share.
 func endFamily(c kernel.Conn, family string) error {
 	_, err := c.Exec("DELETE FROM cms_refresh_tokens WHERE family = ?", family)
 	return err
@@ -206,18 +207,18 @@ func (a *Auth) addRefresh(c kernel.Conn, family string, user, epoch int64) (text
 	return text, err
 }
 
-// useRefresh exchanges the refresh token text for the next token of the same login. It also returns claims with the
-// user, the epoch and the family of the login. A token may be used several times within refreshGrace after its first
-// use, with a different result each time. A later use means that the token was stolen, and ends all refresh tokens of
-// the login. The error is a jwt.Error if the token is not accepted.
-func (a *Auth) useRefresh(ctx context.Context, text string) (next string, t claims, err error) {
+// useRefresh exchanges a refresh token for the next token of the same login. It also returns claims with the user,
+// the epoch and the family of the login. A token may be used several times within refreshGrace after its first use,
+// with a different result each time. A later use means that the token was stolen, and ends all refresh tokens of the
+// login. The error is a jwt.Error if the token is not accepted.
+func (a *Auth) useRefresh(ctx context.Context, refreshToken string) (next string, t claims, err error) {
 	errRefused := jwt.Error("the refresh token is unknown, expired or has been used before")
 	var reused bool
 	err = a.Write(ctx, func(c kernel.Conn) error {
 		reused = false       // Write may run this function several times
 		var used, ends int64 // in microseconds since 1970; used is 0 before the first use
 		err := c.Row("SELECT family, user_id, epoch, used, ends_at FROM cms_refresh_tokens WHERE hash = ?",
-			secret.Hash(text)).Scan(&t.Family, &t.UserID, &t.Epoch, &used, &ends)
+			secret.Hash(refreshToken)).Scan(&t.Family, &t.UserID, &t.Epoch, &used, &ends)
 		if errors.Is(err, sql.ErrNoRows) || err == nil && ends <= a.Now().UnixMicro() {
 			return errRefused
 		}
@@ -226,7 +227,7 @@ func (a *Auth) useRefresh(ctx context.Context, text string) (next string, t clai
 		}
 		switch now := a.Now().UnixMicro(); {
 		case used == 0:
-			if _, err := c.Exec("UPDATE cms_refresh_tokens SET used = ? WHERE hash = ?", now, secret.Hash(text)); err != nil {
+			if _, err := c.Exec("UPDATE cms_refresh_tokens SET used = ? WHERE hash = ?", now, secret.Hash(refreshToken)); err != nil {
 				return err
 			}
 		case now-used > refreshGrace.Microseconds():

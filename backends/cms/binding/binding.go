@@ -76,7 +76,7 @@ func (p pages) Get(ctx context.Context, u handler.User, selector string) (script
 	return objectOrNil(p.get(ctx, u, selector))
 }
 
-// get returns the page that selector finds, which may also be an ID or a path.
+// get returns a page. selector is a selector that finds the page, or the page's ID or path.
 func (p pages) get(ctx context.Context, u handler.User, selector string) (*content.Page, error) {
 	if id, err := strconv.ParseInt(selector, 10, 64); err == nil {
 		return p.content.Page(ctx, &u, id)

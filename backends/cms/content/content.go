@@ -222,8 +222,9 @@ func (p *Content) list(ctx context.Context, s *schema, u *kernel.User, q *select
 	return list, nil
 }
 
-// readPart reads one part of a list: it calls read for each row of a query until it has read limit rows, or until the
-// sizes that read has returned exceed maxListBytes together. more reports whether the query has further rows.
+// readPart reads one part of a list: it calls read for each row of a query. It stops when it has read limit rows, or
+// when the sum of the sizes that read has returned exceeds maxListBytes. more reports whether the query has further
+// rows.
 func readPart(
 	c kernel.Conn, limit int, read func(r store.Row) (size int, err error), query string, args ...any,
 ) (more bool, err error) {

@@ -97,24 +97,24 @@ func TestEvents(t *testing.T) {
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(t *testing.T, s *site) {
-		dst := s.post(s.top, "Gone", nil)
+		deleted := s.post(s.top, "Gone", nil)
 		stays := s.post(s.top, "Stays", nil)
-		src := s.post(s.top, "One", map[string]any{"author": dst.ID, "related": []any{dst.ID, stays.ID}, "price": dst.ID})
-		two := s.post(s.top, "Two", map[string]any{"related": dst.ID})
-		if _, err := s.Trash(t.Context(), s.ann, dst.ID, 0); err != nil {
+		first := s.post(s.top, "One", map[string]any{"author": deleted.ID, "related": []any{deleted.ID, stays.ID}, "price": deleted.ID})
+		second := s.post(s.top, "Two", map[string]any{"related": deleted.ID})
+		if _, err := s.Trash(t.Context(), s.ann, deleted.ID, 0); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Delete(t.Context(), s.ann, dst.ID); err != nil {
+		if err := s.Delete(t.Context(), s.ann, deleted.ID); err != nil {
 			t.Fatal(err)
 		}
-		page, err := s.Page(t.Context(), s.ann, src.ID)
-		if err != nil || page.Fields["author"] != nil || page.Fields["price"] != float64(dst.ID) || len(page.Fields["related"].([]any)) != 1 {
+		page, err := s.Page(t.Context(), s.ann, first.ID)
+		if err != nil || page.Fields["author"] != nil || page.Fields["price"] != float64(deleted.ID) || len(page.Fields["related"].([]any)) != 1 {
 			t.Errorf("%v, error %v", page.Fields, err)
 		}
-		if page, err := s.Page(t.Context(), s.ann, two.ID); err != nil || len(page.Fields) != 0 || page.Version != 2 {
+		if page, err := s.Page(t.Context(), s.ann, second.ID); err != nil || len(page.Fields) != 0 || page.Version != 2 {
 			t.Errorf("%+v, error %v", page, err)
 		}
-		if got := s.titles(s.guest, "related="+strconv.FormatInt(dst.ID, 10)) + s.titles(s.guest, "related=/stays"); got != "One" {
+		if got := s.titles(s.guest, "related="+strconv.FormatInt(deleted.ID, 10)) + s.titles(s.guest, "related=/stays"); got != "One" {
 			t.Errorf("found %s", got)
 		}
 		s.whole()

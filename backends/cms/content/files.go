@@ -37,9 +37,9 @@ type Place struct {
 	Modified kernel.Moment
 }
 
-// open returns the current page of the place as previous, and as next a copy that the caller may change: a copy of the
-// page's draft if place.Draft is set and there is a draft, and otherwise of the page itself. It returns an error if u
-// may not change the page.
+// open returns the current page of the place as previous. next is a copy that the caller may change. It is a copy of
+// the page's draft if place.Draft is set and there is a draft, and otherwise a copy of the page itself. open returns
+// an error if u may not change the page.
 func (place Place) open(c kernel.Conn, s *schema, u *kernel.User) (previous, next *Page, err error) {
 	if previous, err = s.editable(c, u, place.Page, 0); err != nil {
 		return nil, nil, err

@@ -70,8 +70,8 @@ type Definition struct {
 }
 
 // Define creates fields and templates, or changes those with the same names, in the name of the site. It makes all
-// changes in one transaction, because definitions refer to each other. If it returns an error, index is that of the
-// invalid definition, or -1.
+// changes in one transaction, because definitions refer to each other. If Define fails because of a definition, index
+// is the index of this definition in list. Otherwise index is -1.
 func (p *Content) Define(ctx context.Context, list []Definition) (index int, err error) {
 	index = -1
 	err = p.changeSchema(ctx, kernel.Site(), func(c kernel.Conn, s *schema) error {

@@ -51,7 +51,7 @@ func (s *schema) takeDraft(page *Page) error {
 	return nil
 }
 
-// keepDraft stores draft as the draft of the page published. It returns the published page, which keeps its title and
+// keepDraft stores draft as the draft of a published page. It returns the published page, which keeps its title and
 // fields.
 func (s *schema) keepDraft(c kernel.Conn, u *kernel.User, published, draft *Page) (*Page, error) {
 	_, err := c.Exec("UPDATE cms_pages SET draft = ?, publish_at = NULLIF(CAST(? AS BIGINT), 0), unpublish_at = NULLIF(CAST(? AS BIGINT), 0), version = version + 1 WHERE id = ?",
@@ -149,8 +149,8 @@ func (p *Content) DropDraft(ctx context.Context, u *kernel.User, id, version int
 	return page, err
 }
 
-// Draft returns a page with the title and fields of its draft. Without a draft it returns the page unchanged, and also
-// for users who may see but not edit the page, because Page hides drafts from them.
+// Draft returns a page with the title and fields of its draft. If there is no draft, it returns the page unchanged.
+// It also returns the page unchanged to users who may see but not edit it, because Page hides drafts from them.
 func (p *Content) Draft(ctx context.Context, u *kernel.User, id int64) (*Page, error) {
 	s, err := p.schema(ctx)
 	if err != nil {
@@ -240,10 +240,10 @@ func (p *Content) PublishDue(ctx context.Context) (done int, err error) {
 	return done + unpublished, err
 }
 
-// changeDue calls change for at most maxDue pages whose time in column, publish_at or unpublish_at, has come, each in a
-// transaction of its own. change must remove that time. If change refuses a page with a status below 500, a later call
-// would be refused as well, so changeDue logs the error and removes the time itself. done is the number of changed
-// pages.
+// changeDue calls change for at most maxDue pages whose planned time has come, each in a transaction of its own.
+// column is the column with this time: publish_at or unpublish_at. change must remove the time. If change refuses a
+// page with a status below 500, a later call would be refused as well, so changeDue logs the error and removes the
+// time itself. done is the number of changed pages.
 func (p *Content) changeDue(
 	ctx context.Context, s *schema, column string, change func(c kernel.Conn, page *Page) error,
 ) (done int, err error) {

@@ -443,7 +443,7 @@ func (p *Content) SaveTemplate(ctx context.Context, u *kernel.User, t Template) 
 }
 
 // saveTemplate validates a template, saves it in the transaction of c, and adds it to s. The template may refer to a
-// template without an ID in s, which the same transaction is about to create; see Define.
+// template that the same transaction creates later. Until then, s has that template without an ID; see Define.
 func (s *schema) saveTemplate(c kernel.Conn, t Template) error {
 	old := s.templatesByName[t.Name]
 	switch {
@@ -493,8 +493,8 @@ func (s *schema) saveTemplate(c kernel.Conn, t Template) error {
 	return nil
 }
 
-// check returns an error if the template refers to fields or templates that do not exist, or if it lists a field twice
-// or the field title, which all templates have.
+// check returns an error if the template refers to fields or templates that do not exist. It also returns an error if
+// the template lists a field twice, or lists the field title, which all templates have anyway.
 func (t *Template) check(s *schema) error {
 	seen := map[string]bool{TitleField: true}
 	for _, name := range t.Fields {

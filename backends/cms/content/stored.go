@@ -12,7 +12,8 @@ import (
 // are not mistaken for values of a newer field with the same name. The key of a field is its name, or the result of
 // uniqueKey.
 
-// uniqueKey returns the key of a field with a name that another field may have had before.
+// uniqueKey returns the key of the field with the given name and ID. It is for a field whose name another field may
+// have had before.
 func uniqueKey(name string, id int64) string { return name + "#" + strconv.FormatInt(id, 10) }
 
 // byKey returns values with their field names replaced by the fields' keys.

@@ -119,7 +119,7 @@ func TestRecreatedFieldHasNoOldValues(t *testing.T) {
 			"price%=90": "", "price>1": "", `price=""`: "Other Page", "sort=-price, sort=id": "Other Page", "author>0": "", "sort=-author, sort=id": "Other Page",
 			"tags=Red": "", "tags~=red": "", "link=/x": "", "sold=true": "", "sold!=true": "Other Page", "extra%=a": "",
 		})
-		// Values that the new field gets now can be found. The copies of the old values are gone with the old field.
+		// Values that are saved in the new field can be found. The copies of the old values are gone with the old field.
 		s.save(content.Edit{ID: page.ID, Draft: true, Fields: map[string]any{"price": "dear"}})
 		if page, err = s.PublishDraft(t.Context(), s.ann, page.ID, 0); err != nil || page.Fields["price"] != "dear" || page.Fields["author"] != nil {
 			t.Fatal(page, err)

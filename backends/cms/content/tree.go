@@ -18,8 +18,8 @@ const maxOrder = 1000
 // subtree is an SQL condition for a page and all pages below it. Both of its parameters are the page's ID.
 const subtree = "(id = ? OR id IN (SELECT a.page_id FROM cms_page_ancestors a WHERE a.ancestor_id = ?))"
 
-// Move moves a page and all pages below it to another parent, after the children that the parent has already. The
-// previous paths redirect to the new ones; see Moved.
+// Move moves a page and all pages below it to another parent, where the page becomes the last child. The previous
+// paths redirect to the new ones; see Moved.
 func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (page *Page, err error) {
 	err = p.changeTree(ctx, func(c kernel.Conn, s *schema) error {
 		if page, err = s.movablePage(c, u, id); err != nil {

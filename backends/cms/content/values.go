@@ -93,8 +93,8 @@ type Settings struct {
 // check returns an error if the type or the settings of the field are invalid. It converts file name extensions to
 // lower case, without a leading dot.
 //
-// A setting is invalid if it is set for a type that does not have it, or if its value is out of bounds. Of options and
-// blocks, check also requires that their type has them.
+// A setting is invalid if it is set for a type that does not have it, or if its value is out of bounds. A field of
+// the type options must have the setting Options, and a field of the type blocks must have the setting Blocks.
 func (f *Field) check(s *schema) error {
 	if !slices.Contains(Types, f.Type) {
 		return kernel.Invalid("type", "unknown", "a type is one of "+strings.Join(Types, ", "))
@@ -283,8 +283,8 @@ func (s *schema) clean(f *Field, value, old any) (any, error) {
 	return nil, fmt.Errorf("field %s has the unknown type %q", f.Name, f.Type)
 }
 
-// checkLength returns v. It returns an error if v has more characters than the field's setting Most allows, whose
-// default is defaultLimit.
+// checkLength returns v, or an error if v has too many characters. The limit is the field's setting Most or, if that
+// is not set, defaultLimit.
 func (f *Field) checkLength(v string, defaultLimit int) (any, error) {
 	limit := cmp.Or(f.Settings.Most, defaultLimit)
 	if utf8.RuneCountInString(v) > limit {
@@ -393,8 +393,9 @@ func (s *schema) cleanList(f *Field, value any, cleanElement func(v any) (any, e
 	return result, nil
 }
 
-// cleanFiles returns the files of old whose IDs are in value, in the order and with the descriptions of value. It
-// returns an error for other IDs, because only Attach adds new files.
+// cleanFiles returns the files whose IDs are in value, in the order and with the descriptions that value gives. It
+// takes these files from old, the current value of the field. It returns an error for any ID that is not in old,
+// because only Attach adds new files.
 func cleanFiles(f *Field, value, old any) (any, error) {
 	list, ok := value.([]any)
 	if !ok {
@@ -487,8 +488,8 @@ type searchCopy struct {
 	isNum bool
 }
 
-// copies returns the searchable copies of a stored value of f, whose type is one of kinds. For a list, these are the
-// copies of all its entries.
+// copies returns the searchable copies of a stored value of f. The type of f must be a key of the map kinds. For a
+// list, copies returns the copies of all entries.
 func (s *schema) copies(f *Field, value any) (rows []searchCopy) {
 	switch v := value.(type) {
 	case nil:

@@ -153,8 +153,8 @@ func (f *Files) serve(
 	return nil
 }
 
-// Query returns the query parameters that request an image in a size that its field need not allow. The parameters are
-// signed, so clients cannot request arbitrary sizes.
+// Query returns the query parameters that request an image in the given size. The settings of the image's field need
+// not allow this size. The parameters are signed, so clients cannot request arbitrary sizes.
 func (f *Files) Query(id int64, size content.Size) string {
 	query := url.Values{"sig": {f.sign(id, size)}}
 	for name, side := range map[string]int{"width": size.Width, "height": size.Height} {

@@ -178,8 +178,8 @@ func plain(src image.Image, bounds image.Rectangle) *image.RGBA {
 	return out
 }
 
-// turn rotates or mirrors an image to make it upright. orientation is its Exif orientation; turn returns src itself if
-// it is not from 2 to 8.
+// turn rotates or mirrors an image to make it upright. orientation is the image's Exif orientation. If orientation is
+// not from 2 to 8, turn returns src itself.
 func turn(src *image.RGBA, orientation byte) *image.RGBA {
 	if orientation < 2 || orientation > 8 {
 		return src
@@ -256,8 +256,8 @@ type sourcePixel struct {
 }
 
 // eachPixel divides a row of m source pixels among n pixels. For each of the n pixels, it calls fn with the index of
-// the pixel and the source pixels that it covers. Their weights are the shares in the covered length, so their sum is
-// 1.
+// the pixel and the source pixels that it covers. The weight of a source pixel is its share of the covered length, so
+// the sum of these weights is 1.
 func eachPixel(n, m int, fn func(index int, sources []sourcePixel)) {
 	covers := float64(m) / float64(n)
 	var sources []sourcePixel

@@ -140,7 +140,8 @@ func Busy() *Error {
 	}
 }
 
-// Of returns the first Error in err's chain, and reports whether there is one with a status that may be answered.
+// Of returns the first Error in err's chain and true. If there is none, or if its status is not from 400 to 599, Of
+// returns nil and false.
 func Of(err error) (*Error, bool) {
 	var e *Error
 	if errors.As(err, &e) && e.Code >= 400 && e.Code <= 599 {

@@ -68,7 +68,8 @@ func (s *Server) Host(r *http.Request) string {
 	return r.Host
 }
 
-// Signer returns a signer of tokens for the purpose that label names. Tokens for one purpose are not valid for another.
+// Signer returns a signer of tokens. label is the purpose of the tokens. Tokens for one purpose are not valid for
+// another.
 func (s *Server) Signer(label string) signed.Signer {
 	return signed.Signer{Key: s.Key(), Label: label}
 }

@@ -132,7 +132,7 @@ type matcher struct {
 	groups []int // number of the capturing group of each parameter
 }
 
-// find reports whether text matches, and returns values with the values of the parameters appended.
+// find reports whether text matches. It appends the values of the parameters to values and returns the result.
 func (m *matcher) find(text string, values []string) ([]string, bool) {
 	if len(m.groups) == 0 {
 		return values, m.regex.MatchString(text)
@@ -155,8 +155,9 @@ func (m *matcher) find(text string, values []string) ([]string, bool) {
 type compiler map[string]*matcher
 
 // variant compiles the pieces of a variant, as parse returns them, to segments. Literal text is split at its slashes.
-// The first parameter whose regular expression can match a slash, and everything after it, become one last segment, the
-// tail, which is matched against the entire rest of the path. The result tail reports whether there is such a segment.
+// The segment with the first parameter whose regular expression can match a slash is the last one: it also contains
+// everything after this parameter. This segment, the tail, is matched against the entire rest of the path. The result
+// tail reports whether there is such a segment.
 func (c compiler) variant(pieces []piece) (segments []segment, tail bool, err error) {
 	var parts []piece // pieces of the current segment
 	endSegment := func() error {

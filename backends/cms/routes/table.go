@@ -46,8 +46,8 @@ type variant struct {
 }
 
 // NewTable returns a table with the entries of a site, followed by the defaults that the site does not define itself.
-// The error is an *Error: resolve does not find a method, a pattern is invalid, an entry is a duplicate, or an earlier
-// pattern hides a static path.
+// It returns an *Error if resolve does not find a method, a pattern is invalid, an entry is a duplicate, or an
+// earlier pattern hides a static path.
 func NewTable(entries, defaults []Entry, resolve Resolve) (*Table, error) {
 	t := &Table{static: make(map[string][]*Route)}
 	compile := make(compiler)
@@ -184,7 +184,8 @@ func (n *node) collectRest(rest string, hasRest bool, found []*variant) []*varia
 	return append(found, n.ends...)
 }
 
-// match reports whether the path matches the variant, and returns values with the values of the parameters appended.
+// match reports whether the path matches the variant. It appends the values of the parameters to values and returns
+// the result.
 func (v *variant) match(path string, values []string) ([]string, bool) {
 	for i, s := range v.segments {
 		text, rest, _ := strings.Cut(path, "/")

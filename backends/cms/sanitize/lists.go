@@ -114,8 +114,8 @@ func isEmpty(value any) bool {
 	return false
 }
 
-// allowedValues returns the values, as texts, that the sanitizers option and options allow. nil means that all values
-// except null, lists and objects are allowed.
+// allowedValues returns the values that the sanitizers "option" and "options" allow, as texts. nil means that all
+// values except null, lists and objects are allowed.
 func (o options) allowedValues() map[string]bool {
 	if len(o.arguments) == 0 {
 		return nil

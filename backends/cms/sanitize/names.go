@@ -16,10 +16,10 @@ func isAlpha(r rune) bool { return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' 
 // isVar reports whether r can be part of the name of a variable or a field: an ASCII letter, a digit or an underscore.
 func isVar(r rune) bool { return isAlpha(r) || isDigit(r) || r == '_' }
 
-// isHyphened reports whether r can be part of the name of a template: as isVar, or a hyphen.
+// isHyphened reports whether r can be part of the name of a template: it is a hyphen, or isVar returns true for it.
 func isHyphened(r rune) bool { return isVar(r) || r == '-' }
 
-// isName reports whether r can be part of any other name: as isHyphened, or a dot.
+// isName reports whether r can be part of any other name: it is a dot, or isHyphened returns true for it.
 func isName(r rune) bool { return isHyphened(r) || r == '.' }
 
 // keepOnly keeps the characters for which keep returns true. It replaces the others by replacement, or removes them if
@@ -70,8 +70,8 @@ func chars(value any, o options) any {
 // punctuation lists the characters of a page name with which the name must neither begin nor end.
 const punctuation = "._-"
 
-// pageName returns s as the name of a page, in lower case. It replaces each character that is neither a letter from a
-// to z, nor a digit, nor in punctuation, by a hyphen.
+// pageName returns s as the name of a page, in lower case. It replaces all characters by hyphens, except the letters
+// from a to z, digits and the characters in punctuation.
 func pageName(s string, limit int) string {
 	s = strings.Map(func(r rune) rune {
 		if r = unicode.ToLower(r); 'a' <= r && r <= 'z' || isDigit(r) || strings.ContainsRune(punctuation, r) {
@@ -141,7 +141,8 @@ func attrName(s string, limit int) string {
 const classMarks = "-_:@"
 
 // htmlClass returns s as a class of an HTML element, or an empty string if s has no letter or digit. It replaces each
-// character that a class cannot have by a hyphen. A class does not begin with a digit.
+// character that a class cannot have by a hyphen. It removes digits at the beginning, because a class does not begin
+// with a digit.
 func htmlClass(s string, limit int) string {
 	s = keepOnly(trim(s), unlimited, func(r rune) bool {
 		return isAlpha(r) || isDigit(r) || strings.ContainsRune(classMarks, r)

@@ -134,8 +134,8 @@ func date(value any, o options) any {
 	return time.Unix(seconds, 0).UTC().Format(layout)
 }
 
-// unixSeconds converts a value to a Unix time in seconds. The value may be a number of seconds, a text in the given
-// layout, unless that is empty, or a text in one of dateLayouts.
+// unixSeconds converts a value to a Unix time in seconds. The value may be a number of seconds, or a text in one of
+// dateLayouts. If layout is not empty, the value may also be a text in this layout.
 func unixSeconds(value any, layout string) (seconds int64, ok bool) {
 	if _, isBool := value.(bool); isBool {
 		return 0, false

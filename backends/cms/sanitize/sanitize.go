@@ -90,8 +90,8 @@ type options struct {
 	arguments []any
 }
 
-// parse returns the sanitizer with the given name, which a number may follow. limit is that number, or the sanitizer's
-// default.
+// parse returns the sanitizer with the given name, which may end with a number. limit is this number or, if the name
+// has no number, the sanitizer's default.
 func parse(name string) (s sanitizer, limit int, ok bool) {
 	if s, ok = all[name]; ok {
 		return s, s.limit, true
@@ -112,7 +112,8 @@ func plain(fn func(string) string) sanitizer {
 	return sanitizer{apply: func(value any, _ options) any { return fn(str(value)) }, fixed: true}
 }
 
-// sized returns the sanitizer that applies fn to a value as text and to the limit, whose default is limit.
+// sized returns the sanitizer that applies fn to a value as text. The second argument of fn is the limit that the
+// name of the sanitizer contains or, if the name contains none, the given limit.
 func sized(fn func(s string, limit int) string, limit int) sanitizer {
 	return sanitizer{apply: func(value any, o options) any { return fn(str(value), o.limit) }, limit: limit}
 }

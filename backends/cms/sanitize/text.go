@@ -127,7 +127,8 @@ func isApostrophe(r rune) bool { return r == '\'' || r == '’' }
 // maxWord limits the length of a word in characters; longer words are cut.
 const maxWord = 80
 
-// wordsOf returns the first limit words of a text, without tags. An apostrophe within a word belongs to the word.
+// wordsOf returns the words of a text, without tags, but at most limit words from its beginning. An apostrophe within
+// a word belongs to the word.
 func wordsOf(s string, limit int) (found []string) {
 	s = text.StripTags(printable(s))
 	for run := range strings.FieldsFuncSeq(s, func(r rune) bool { return !inWord(r) && !isApostrophe(r) }) {

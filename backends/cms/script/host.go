@@ -69,9 +69,9 @@ type shownError string
 
 func (e shownError) Error() string { return string(e) }
 
-// refusal converts an error for the script. A shownError keeps its text, and an error with a client status (4xx) its
-// status and text. For any other error, the script sees "internal error"; the error itself is added to h.causes, and
-// becomes the error of the call if the script does not catch it.
+// refusal converts an error for the script. A shownError keeps its text. An error with a client status (4xx) keeps
+// its status and text. For any other error, the script sees "internal error"; the error itself is added to h.causes,
+// and becomes the error of the call if the script does not catch it.
 func (h *host) refusal(err error) *wire.RefusedError {
 	if e, ok := errors.AsType[shownError](err); ok {
 		return &wire.RefusedError{Message: string(e)}
@@ -88,8 +88,9 @@ func (h *host) refusal(err error) *wire.RefusedError {
 	return &wire.RefusedError{Message: "internal error", Cause: uint64(len(h.causes))}
 }
 
-// operate performs an operation, whose arguments it reads from r, and appends its result to reply. The operations on
-// pages, files, users, templates and fields, and Fetch, are limited to maxOperations for each call together.
+// operate performs an operation, whose arguments it reads from r, and appends its result to reply. Each call may
+// perform at most maxOperations operations of the following kinds in total: Fetch, and those on pages, files, users,
+// templates and fields.
 func (h *host) operate(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	switch operation {
 	case wire.Source:
@@ -160,9 +161,9 @@ func appendObjects(reply []byte, list []Object, err error) ([]byte, error) {
 	return wire.AppendValue(reply, list)
 }
 
-// request performs an operation that reads a part of the HTTP request, such as a header, and appends the part to reply.
-// r contains the name of the part for Datum and Header, and nothing for the other operations. Other parts, such as the
-// path and the user, are in the Call frame; see appendCall.
+// request performs an operation that reads a part of the HTTP request, such as a header, and appends the part to
+// reply. For Datum and Header, r contains the name of the part. For the other operations, r contains nothing. Other
+// parts, such as the path and the user, are in the Call frame; see appendCall.
 func (h *host) request(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	c := h.call
 	switch operation {
@@ -361,8 +362,9 @@ func (h *host) files(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 	return wire.AppendUint(reply, uint64(len(h.served))), nil
 }
 
-// attach adds a file to a field of a page, and appends the page to reply. The file is an upload of the request, whose
-// name in the form r contains, or a text from the script with the name of the new file.
+// attach adds a file to a field of a page, and appends the page to reply. The file is an upload of the request or a
+// text from the script. For an upload, r contains the upload's name in the form. For a text, r contains the name of
+// the new file and the text.
 func (h *host) attach(r *wire.Reader, reply []byte) ([]byte, error) {
 	page, field, isText, name := r.Int(), r.Text(), r.Bool(), r.Text()
 	var file handler.Upload
@@ -381,8 +383,8 @@ func (h *host) attach(r *wire.Reader, reply []byte) ([]byte, error) {
 	return appendObject(reply, changed, err)
 }
 
-// users performs an operation that reads the user with an ID or name, or at most 500 users with IDs greater than a
-// given one.
+// users performs an operation that reads users and appends them to reply: either the user with the ID or name in r,
+// or at most 500 users with IDs greater than the ID in r.
 func (h *host) users(operation byte, r *wire.Reader, reply []byte) ([]byte, error) {
 	users := h.engine.Users
 	switch {
@@ -397,8 +399,9 @@ func (h *host) users(operation byte, r *wire.Reader, reply []byte) ([]byte, erro
 	return appendObjects(reply, found, err)
 }
 
-// definitions performs an operation on templates or fields: it appends all of them to reply if list is set, and
-// otherwise the definition whose name it reads from r. noun is the word for the definitions in errors.
+// definitions performs an operation on templates or fields. If list is set, it appends all of them to reply.
+// Otherwise it reads a name from r and appends the definition with this name to reply. noun is the word for the
+// definitions in errors.
 func (h *host) definitions(
 	definitions Definitions, noun string, list bool, r *wire.Reader, reply []byte,
 ) ([]byte, error) {

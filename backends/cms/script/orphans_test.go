@@ -86,7 +86,7 @@ func attackedParent(t *testing.T) {
 // TestProcessHasNoAccess checks that a worker process inherits no environment, and no files but its pipes.
 func TestProcessHasNoAccess(t *testing.T) {
 	t.Parallel()
-	inherited, err := syscall.Open(os.Args[0], syscall.O_RDONLY, 0) // like a file that the parent process has left open
+	inherited, err := syscall.Open(os.Args[0], syscall.O_RDONLY, 0) // like a file that the parent of this process has left open
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,8 +61,9 @@ type methodStats struct {
 	slowUntil    time.Time // time until which calls count as slow because of a slow call; zero without one
 }
 
-// isSlow reports whether the calls of the method count as slow at the time now. They do until one call has ended within
-// slowAfter, and for the duration slowFor after each call that has not.
+// isSlow reports whether the calls of the method count as slow at the time now. They count as slow until one call has
+// ended within slowAfter. After each call that has not ended within slowAfter, they count as slow for the duration
+// slowFor.
 func (m *methodStats) isSlow(now time.Time) bool { return !m.hadQuickCall || now.Before(m.slowUntil) }
 
 // runningCall is a call with the runner that it uses.
@@ -88,8 +89,8 @@ func newPool(limit int, wait time.Duration, start func() (runner, error)) *pool 
 }
 
 // take waits for a runner for a call of the method with the given statistics. The caller must return the runner with
-// release. take returns handler.Busy after p.wait, except while a runner is being started, and the cause of ctx when
-// ctx is done.
+// release. If there is no runner after p.wait, take returns handler.Busy, except while a runner is being started. If
+// ctx is done, take returns the cause of ctx.
 func (p *pool) take(ctx context.Context, stats *methodStats) (*runningCall, error) {
 	p.mu.Lock()
 	if call := p.assign(stats); call != nil {

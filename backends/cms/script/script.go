@@ -172,8 +172,9 @@ func (e *Engine) newProgram() (*Program, error) {
 }
 
 // Load returns a program with the given files, which a routes file requires. Their names are relative to the site's
-// folder (api/Example.js). The program has the classes that the files export, under the names of the exports; if two
-// have the same name, it has the later one. If the code has an error, the returned error is a *[routes.Error].
+// folder (api/Example.js). The program has the classes that the files export, under the names of the exports. If two
+// classes have the same name, the program has the later class. If the code has an error, the returned error is a
+// *[routes.Error].
 func (e *Engine) Load(files ...string) (*Program, error) {
 	p, _, err := e.load(wire.Load, func(buf []byte) []byte {
 		buf = wire.AppendUint(buf, uint64(len(files)))
@@ -290,8 +291,8 @@ func readPosition(r *wire.Reader) routes.Position {
 // maxTable limits the nesting of a routes table.
 const maxTable = 40
 
-// readTable decodes a value of a routes table that is nested in depth other values. It cuts off values that are nested
-// deeper than maxTable.
+// readTable decodes a value of a routes table. depth is the number of values that contain this value. readTable cuts
+// off values that are nested deeper than maxTable.
 func readTable(r *wire.Reader, depth int) (v routes.Value) {
 	kind := r.Byte()
 	v.At = readPosition(r)

@@ -83,9 +83,9 @@ func (s *sources) find(requiringFile, name string) (file, text string, err error
 	return file, s.store(required, file, text), nil
 }
 
-// store stores the text of a file within the limits, and records that required refers to the file. required is the
-// requiring file and the required name. If another call has stored the file before, store returns the stored text, so
-// that all callers get the same text.
+// store stores the text of a file and records that required refers to the file, unless this would exceed a limit.
+// required is the requiring file and the required name. If another call has stored the file before, store returns the
+// stored text, so that all callers get the same text.
 func (s *sources) store(required [2]string, file, text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

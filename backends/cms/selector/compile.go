@@ -216,7 +216,8 @@ func or(conditions []string) string {
 	return "(" + strings.Join(conditions, " OR ") + ")"
 }
 
-// singleField compiles a term on the field name, which must not be combined with other fields by |.
+// singleField compiles a term on a field that must not be combined with other fields by |. name is the name of the
+// field.
 func (c *compiler) singleField(name Name, t Term) error {
 	switch name.Text {
 	case "template":
@@ -318,9 +319,9 @@ func (s Set) intersect(ids []int64) Set {
 	return Set{IDs: slices.DeleteFunc(slices.Clone(s.IDs), func(id int64) bool { return !slices.Contains(ids, id) })}
 }
 
-// status compiles a term on the word "status". "status=" finds pages with the given statuses, instead of those that the
-// selector finds by default or by "include". "status!=" leaves these as they are and adds a condition that excludes
-// pages with the given statuses.
+// status compiles a term on the word "status". "status=" finds pages with the given statuses, instead of those that
+// the selector finds by default or by "include". "status!=" keeps the default statuses and those of "include", and
+// adds a condition that excludes pages with the given statuses.
 func (c *compiler) status(name Name, t Term) error {
 	if err := checkEquality(name, t.Op); err != nil {
 		return err
@@ -467,7 +468,8 @@ func (c *compiler) afterCursor(v Value) error {
 	return nil
 }
 
-// follows returns the operator that a later value of the key meets when compared with an earlier one.
+// follows returns the operator that compares a value of the key with the values before it in the list: < if the order
+// is descending, and > otherwise.
 func (k key) follows() string {
 	if k.desc {
 		return " < "

@@ -150,8 +150,8 @@ func (c *compiler) like(column string, op Op, value string) string {
 	return column + ` LIKE ? ESCAPE '\'`
 }
 
-// parseNumber parses the value v of a number or, if kind is Time, of a time, which it returns as seconds since 1970. It
-// returns an error if op is an operator for texts.
+// parseNumber parses v as a number. If kind is Time, v may also be a time, which parseNumber returns as seconds since
+// 1970. It returns an error if op is an operator for texts.
 func parseNumber(name Name, op Op, kind Kind, v Value) (float64, error) {
 	switch op {
 	case Phrase, Words, Contains, Prefix, Suffix:
@@ -189,8 +189,8 @@ func ParseTime(text string) (time.Time, bool) {
 // noPage is a condition that no page meets.
 const noPage = "1 = 0"
 
-// hasValue returns an SQL condition: a page has a value of the field, in the table v, that meets the given condition.
-// The first parameter of the result is the field's ID.
+// hasValue returns the SQL condition that a page has a value of the field that meets the given condition. The given
+// condition refers to the table of the values as v. The first parameter of the result is the field's ID.
 func hasValue(field Field, condition string) string {
 	return ifTemplateHas(field, "p.id IN (SELECT v.page_id FROM cms_page_values v WHERE v.field_id = ? AND "+condition+")")
 }

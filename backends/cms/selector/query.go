@@ -39,9 +39,9 @@ type key struct {
 // the whole list has.
 const maxMerge = 32
 
-// mergeTemplates makes the query a union of one query for each template, if it is a query for published pages of
-// several templates in an order for which the database has an index of each template's pages. As a single query, the
-// database would read all pages of the templates, or search the pages of all templates.
+// mergeTemplates makes the query a union of one query for each template. It does so only if the query is for
+// published pages of several templates, in an order for which the database has an index of each template's pages. As
+// a single query, the database would read all pages of the templates, or search the pages of all templates.
 func (c *compiler) mergeTemplates() {
 	ids := c.view.IDs
 	onlyVisibility := len(c.where) == 1 && len(c.joins) == 0 // there are no other conditions
@@ -76,9 +76,10 @@ func (q *Query) Select(columns string) (string, []any) {
 }
 
 // mergedSelect returns the same as Select for a merged query, which is a query for published pages of several
-// templates. The first condition of such a query, with the first arguments, selects by status and template;
-// mergedSelect replaces them by one query for each template, which the database can answer from an index. The SQL finds
-// the IDs of the pages by the union of these queries, and then reads the columns of these pages only.
+// templates. The first condition of such a query, with the first arguments, selects by status and template.
+// mergedSelect replaces this condition and its arguments by one query for each template, which the database can
+// answer from an index. The SQL finds the IDs of the pages by the union of these queries, and then reads the columns
+// of these pages only.
 func (q *Query) mergedSelect(columns string) (string, []any) {
 	conds := append([]string{"p.status = 0 AND p.template_id = ?"}, q.where[1:]...)
 	commonArgs := q.args[len(q.merged):]

@@ -140,8 +140,8 @@ func (s *Settings) Mode() string {
 	return s.Auth
 }
 
-// ContentMode returns the mode of the built-in content API: Content if it is set. Otherwise the API can be read, or is
-// off if there is no authorization.
+// ContentMode returns the mode of the built-in content API. The mode is Content if that is set. Otherwise it is
+// ContentRead, or ContentOff if there is no authorization.
 func (s *Settings) ContentMode() string {
 	switch {
 	case s.Content != "":

@@ -318,8 +318,8 @@ func (c *chunks) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// file adds a file to its page, unless the page already has a file with the same name and size. Each file of the page
-// counts for one line only, since a page may have several equal files.
+// file adds a file to its page, unless the page already has a file with the same name and size. A page may have
+// several equal files, so each file of the page counts as the file of one line only.
 func (i *importer) file(ctx context.Context, f *file) error {
 	body := &chunks{i: i, remaining: f.Size}
 	site := kernel.Site()
@@ -356,8 +356,9 @@ func (i *importer) file(ctx context.Context, f *file) error {
 	return i.describe(ctx, p.Path, f, list, last)
 }
 
-// describe sets the description of a page's file, also if a previous import was interrupted before this step. list is
-// the value of the field, and entry is that of the file in list.
+// describe sets the description of a page's file. It does so even if the file exists already, because a previous
+// import may have been interrupted before this step. list is the value of the field, and entry is the entry of the
+// file in list.
 func (i *importer) describe(ctx context.Context, page string, f *file, list []any, entry map[string]any) error {
 	if f.Description == "" || entry["description"] == f.Description {
 		return nil

@@ -205,7 +205,7 @@ func (s *Service) check(ctx context.Context, o *Options) (raised int, err error)
 	return raised, err
 }
 
-// raiseDue raises the alerts that are due, and returns how many were raised. usedSince is as for
+// raiseDue raises the alerts that are due, and returns how many were raised. For usedSince, see
 // keychain.Service.EachImposedBudget.
 func (s *Service) raiseDue(ctx context.Context, o *Options, usedSince time.Time) (raised int, err error) {
 	raise := func(a *Alert) error {
@@ -291,8 +291,8 @@ func (s *Service) raise(ctx context.Context, o *Options, a *Alert) (written bool
 	return s.write(ctx, a, func(c store.Conn) (bool, error) { return s.insert(c, o, a, addresses) })
 }
 
-// write runs insert, which writes the alert a unless it exists, in a transaction. After that it announces a new alert.
-// written is what insert has returned.
+// write calls insert in a transaction. insert writes the alert a, unless the alert exists already. After the
+// transaction, write announces the alert if it is new. written is what insert has returned.
 func (s *Service) write(
 	ctx context.Context, a *Alert, insert func(c store.Conn) (written bool, err error),
 ) (written bool, err error) {

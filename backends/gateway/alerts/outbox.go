@@ -195,8 +195,9 @@ func (s *Service) mail(ctx context.Context, o *Options) (done int, err error) {
 	return mail.Send(ctx, outbox{s}, o.Mail, s.logger)
 }
 
-// deliver posts due messages to the webhooks, which are served concurrently. It runs as a job. A webhook's first failed
-// attempt ends its run. Messages for a webhook that is not in this node's options wait for a node that has it.
+// deliver posts due messages to the webhooks, which are served concurrently. It runs as a job. After the first failed
+// attempt for a webhook, this run makes no further attempt for the same webhook. Messages for a webhook that is not
+// in this node's options wait for a node that has it.
 func (s *Service) deliver(ctx context.Context, o *Options) (done int, err error) {
 	var delivered atomic.Int64
 	var running sync.WaitGroup

@@ -114,8 +114,9 @@ func (s *Service) watch(ctx context.Context, o *Options) (raised int, err error)
 	return raised, nil
 }
 
-// readCounts reads the counts in the window, those of all requests first. Models on users' own servers are left out,
-// since the operator is not responsible for these.
+// readCounts reads the counts in the window. The first entry of the result has the counts of all requests, and each
+// other entry has those of one model. Models on users' own servers are left out, since the operator is not
+// responsible for these.
 func (s *Service) readCounts(ctx context.Context, w *Watch, now time.Time) ([]observed, error) {
 	counts := []observed{{keychain.OnOrganisation, keychain.Organisation, new(timings.Counts)}}
 	for _, kind := range []timings.Kind{timings.All, timings.Model} {

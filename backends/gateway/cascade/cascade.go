@@ -73,8 +73,8 @@ func (o Options) WithDefaults() Options {
 
 const wholeAnswer = 8 * time.Minute
 
-// timeouts returns the time limits of o in the form that providers have theirs, to fill the limits that they leave
-// open.
+// timeouts returns the time limits of o in the form in which a provider states its own. They apply where a provider
+// states no limit.
 func (o *Options) timeouts() catalog.Timeouts {
 	return catalog.Timeouts{FirstContent: o.FirstContent, Answer: o.Answer, Idle: o.Idle}
 }
@@ -303,9 +303,9 @@ func (r *run) try(plan []*keychain.Candidate) error {
 	return r.failure()
 }
 
-// tryKeys tries one candidate through its keys: first the user's own, then those of the team, the organisation and the
-// operator. In each group the key that the conversation used before comes first. tryKeys returns the failure of the
-// last attempt, or nil: after success, and if no attempt was made because all keys are blocked.
+// tryKeys tries one candidate through its keys: first the user's own, then those of the team, the organisation and
+// the operator. In each group the key that the conversation used before comes first. tryKeys returns the failure of
+// the last attempt. It returns nil after success, and also if no attempt was made because all keys are blocked.
 func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 	for start := 0; start < len(c.Keys); {
 		keys := c.Keys[start : start+c.Group(start)]
@@ -323,7 +323,8 @@ func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 
 // tryGroup tries one candidate through the keys of one owner. next reports whether the keys of the next owner may be
 // tried. It is false after success (last is then nil), and after a failure that another key would not prevent. It is
-// true if all keys are blocked (last is nil), or if each key tried was refused for a reason of its own.
+// true if all keys are blocked (last is nil), or if each of the tried keys was refused for a reason that concerns
+// only that key.
 func (r *run) tryGroup(c *keychain.Candidate, keys []keychain.Key) (last *failure, next bool) {
 	first := r.firstKey(c, keys)
 	provider := ProviderScope(c)

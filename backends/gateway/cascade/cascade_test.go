@@ -657,21 +657,21 @@ func TestOverloadWaits(t *testing.T) {
 func TestCustomServersFailIndependently(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, setup{})
-	first, two := newUpstream(t, "one"), newUpstream(t, "two")
+	first, second := newUpstream(t, "one"), newUpstream(t, "two")
 	r.account = newAccount(t, r.catalog, setup{custom: []keychain.CustomModel{
 		{Entry: "local/one", BaseURL: first.server.URL + "/v1/", Model: "m1\u00fc", Tier: catalog.Low},
-		{Entry: "local/two", BaseURL: two.server.URL, Model: "m2", Tier: catalog.Low},
+		{Entry: "local/two", BaseURL: second.server.URL, Model: "m2", Tier: catalog.Low},
 	}})
 	first.addSteps(refusal(500, "", "m"), refusal(500, "", "m"))
-	two.defaultStep = reply(200, completion("hi"))
+	second.defaultStep = reply(200, completion("hi"))
 	for range 2 {
 		r.ask("keychain-low").wantAnswer(t, "local/two", "hi")
 	}
 	if e := r.ask("keychain-low"); e.Attempts != 1 {
 		t.Errorf("%d attempts", e.Attempts)
 	}
-	if got := two.requests()[0]; got.path != "/chat/completions" || got.header.Get("Authorization") != "" {
-		t.Errorf("two got %+v", got)
+	if got := second.requests()[0]; got.path != "/chat/completions" || got.header.Get("Authorization") != "" {
+		t.Errorf("second got %+v", got)
 	}
 	r.clock.advance(time.Minute)
 	first.addSteps(reply(200, completion("one")))

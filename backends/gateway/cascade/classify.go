@@ -69,9 +69,9 @@ func (f *failure) redact(secret string) {
 	}
 }
 
-// classify returns the failure that an upstream's error answer describes: e, with the given status and the header h.
-// isSet reports whether the request contained a parameter, since only such a parameter can be left out. now is the time
-// from which the wait that the provider asks for is counted.
+// classify returns the failure that an error answer of an upstream describes. The answer has the given status, the
+// header h and the error e. isSet reports whether the request contained a parameter, since only such a parameter can
+// be left out. If the provider asks for a wait, the wait is counted from now.
 func classify(status int, h http.Header, e *wire.UpstreamError, isSet func(param string) bool, now time.Time) *failure {
 	f := &failure{status: status, code: e.Code, message: e.Message, param: e.Param}
 	message := strings.ToLower(e.Message)
@@ -128,8 +128,8 @@ func classify(status int, h http.Header, e *wire.UpstreamError, isSet func(param
 }
 
 // certain reports whether the key or the model causes a failure, so that any other request would fail as well. It
-// decides by the status and the error code alone: the error's message may quote the client's own words, with which one
-// user could block the operator's key for all.
+// decides by the status and the error code alone, because the error's message may quote the client's own words. By
+// such a quotation, one user could block the operator's key for all users.
 func certain(status int, code string, c class) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusTooManyRequests:
@@ -194,8 +194,8 @@ func spent(code, message string) bool {
 			"exceeded your current quota, please check your plan")
 }
 
-// overlong reports whether an error says that the prompt does not fit into the model's context window. code and message
-// are those of spent.
+// overlong reports whether an error says that the prompt does not fit into the model's context window. For code and
+// message, see spent.
 func overlong(code, message string) bool {
 	return contains(code, "context_length_exceeded") ||
 		contains(message, "context length", "context window", "maximum context", "prompt is too long", "input is too long",
@@ -257,9 +257,9 @@ var droppable = []string{
 	"service_tier", "max_tokens", "temperature", "verbosity", "top_p",
 }
 
-// culprit returns the name of the droppable parameter because of which the request was refused, or an empty string if
-// there is none. The error names it in param or else in message. isSet reports whether the request contained a
-// parameter; others are not returned.
+// culprit returns the name of the droppable parameter that caused the refusal of the request, or an empty string if
+// there is none. The error names the parameter in param or else in message. isSet reports whether the request
+// contained a parameter; culprit never returns a parameter that the request did not contain.
 func culprit(param, message string, isSet func(string) bool) string {
 	param, _, _ = strings.Cut(param, ".") // stream_options.include_usage
 	if slices.Contains(droppable, param) && isSet(param) {

@@ -73,8 +73,9 @@ func (q *Request) cacheKey() string {
 	return gjson.GetBytes(q.Chat.Body, "prompt_cache_key").Str
 }
 
-// metadataUser returns the metadata.user_id in the client's request. Agents put their session's name there. For the
-// messages format it is the hash by which that format's reader has replaced the value, in the parameter user.
+// metadataUser returns the metadata.user_id in the client's request. Agents put their session's name there. In the
+// messages format, the format's reader has replaced the value by a hash, in the parameter user. metadataUser then
+// returns the hash.
 func (q *Request) metadataUser() string {
 	switch {
 	case q.Hub == nil:

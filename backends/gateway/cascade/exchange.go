@@ -254,9 +254,9 @@ func (r *run) chooseFormat(c *keychain.Candidate, s *shape) formats.Upstream {
 	return formats.Chat()
 }
 
-// toolsWire returns the format in which to ask a candidate whose chat completions refuse function tools together with a
-// reasoning effort. It returns nil if the request has not both, if only chat can express the request, or if the
-// provider does not support the other format.
+// toolsWire returns the format in which to ask a candidate whose chat completions refuse function tools together with
+// a reasoning effort. It returns nil if the request does not have both, if only chat can express the request, or if
+// the provider does not support the other format.
 func (r *run) toolsWire(c *keychain.Candidate, s *shape) formats.Upstream {
 	name := c.Provider.Shape.ToolsWithEffort
 	switch {
@@ -292,8 +292,9 @@ func (r *run) onlyChat() bool {
 			"web_search_options")
 }
 
-// acceptsUnchanged reports whether a chat upstream accepts a chat client's messages unchanged. Each condition pairs
-// what the candidate's shape demands with a trait of the messages that would have to be changed for it.
+// acceptsUnchanged reports whether a chat upstream accepts a chat client's messages unchanged. Each condition
+// combines a demand of the candidate's shape with a trait of the messages. If both are present, the messages would
+// have to be changed.
 func (r *run) acceptsUnchanged(c *keychain.Candidate, changes *shape) bool {
 	ask, s := r.req.Chat, &c.Provider.Shape
 	has := func(trait native.Traits) bool { return ask.Traits&trait != 0 }
@@ -378,8 +379,8 @@ func (r *run) remember(c *keychain.Candidate) func(string, []hub.Reasoning) {
 	}
 }
 
-// recall returns the reasoning that remember stored for the tool call with the id call, or nil.
-func (r *run) recall(call string) []hub.Reasoning { return r.Memory.Recall.Find(r.req.User, call) }
+// recall returns the reasoning that remember stored for the tool call with the id callID, or nil if there is none.
+func (r *run) recall(callID string) []hub.Reasoning { return r.Memory.Recall.Find(r.req.User, callID) }
 
 // writer returns the writer for the answer of a candidate in the client's format.
 func (r *run) writer(c *keychain.Candidate, h *hub.Request, reply hub.Reply) hub.Writer {

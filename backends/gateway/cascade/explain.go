@@ -43,8 +43,8 @@ const (
 	LateFailing    = "provider_failing"
 )
 
-// skip records a candidate that the plan leaves out. lack names the feature that the candidate lacks; list, if not
-// empty, is the list of allowed models from which it is missing.
+// skip records a candidate that the plan leaves out. lack names the feature that the candidate lacks. If list is not
+// empty, the candidate is left out because it is missing from this list of allowed models.
 func (r *run) skip(c *keychain.Candidate, lack, list string) {
 	step := Step{Candidate: c, Code: SkipUnfit, Reason: "it has no " + lack}
 	if list != "" {

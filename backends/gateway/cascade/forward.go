@@ -58,15 +58,15 @@ type Forward struct {
 // maxTail limits the end of a forwarded answer that is kept for Answered.
 const maxTail = 64 << 10
 
-// passes reports whether the request is not translated and belongs to no conversation, as do requests for vectors and
-// forwarded requests.
+// passes reports whether the request is not translated and belongs to no conversation. This is the case for requests
+// for vectors and for forwarded requests.
 func (q *Request) passes() bool { return q.Embed != nil || q.Forward != nil }
 
-// planForward returns the candidates of a forwarded request, in the order in which they are tried. If Pinned is set, it
-// is the only candidate. Otherwise they are the entry that the requested model names, or else the model of that name at
-// each provider that serves the endpoint. A request without a model gets the first entry whose model serves the
-// endpoint. Candidates that the sender may not use are left out. The errors are 400 no_provider_keys, 403
-// permission_denied and 404 model_not_found.
+// planForward returns the candidates of a forwarded request, in the order in which they are tried. If Pinned is set,
+// it is the only candidate. Otherwise, if the requested model names an entry, this entry is the only candidate. If it
+// names no entry, the candidates are the model of that name at each provider that serves the endpoint. A request
+// without a model gets the first entry whose model serves the endpoint. Candidates that the sender may not use are
+// left out. The errors are 400 no_provider_keys, 403 permission_denied and 404 model_not_found.
 func (r *run) planForward() ([]*keychain.Candidate, error) {
 	f := r.req.Forward
 	if f.Pinned != nil {
@@ -235,9 +235,9 @@ func (f *failure) clientError() error {
 	}
 }
 
-// passOn passes an answer on to the client: as it arrives, or if Held is set after Answered has returned. The client
-// gets its Content-Type, Content-Length and Content-Disposition and no other header fields. passOn returns a failure
-// only before the commit point.
+// passOn passes an answer on to the client. If Held is set, it does so after Answered has returned, and otherwise as
+// the answer arrives. The client gets the answer's Content-Type, Content-Length and Content-Disposition and no other
+// header fields. passOn returns a failure only before the commit point.
 func (r *run) passOn(
 	ctx context.Context, timer *time.Timer, c *keychain.Candidate, key *keychain.Key, resp *http.Response, l *limits,
 ) *failure {

@@ -331,7 +331,7 @@ func (h *Health) backOff(state *State, now time.Time, reason string, wait time.D
 	h.startCooldown(state, now, CoolingDown, reason, max(wait, state.backoff))
 }
 
-// limitModel stops the use of a model through a key for the time wait. It returns the end of the cooldown.
+// limitModel stops the use of a model through a key for the duration wait. It returns the end of the cooldown.
 func (h *Health) limitModel(provider, key, model, reason string, wait time.Duration) time.Time {
 	return h.update(scope{provider: provider, key: key, model: model}, func(state *State, now time.Time) {
 		state.LastFailure = now

@@ -54,9 +54,9 @@ func (m *Mark) checkLoop(viaFields []string) error {
 	return nil
 }
 
-// via returns the Via field for a request to a server, or an empty string for no field. custom is set for a user's own
-// server, which always gets the mark. Any other server gets it only if received has marks of other gateways, which must
-// recognise their own marks. Nothing else of received, the client's Via fields, is passed on.
+// via returns the Via field for a request to a server, or an empty string for no field. received are the client's Via
+// fields. custom is set for a user's own server, which always gets the mark. Any other server gets the mark only if
+// received has marks of other gateways, which must recognise their own marks. Nothing else of received is passed on.
 func (m *Mark) via(received []string, custom bool) string {
 	if m == nil || (!custom && len(received) == 0) {
 		return ""

@@ -91,8 +91,9 @@ func (r *run) allFailures(classes ...class) bool {
 	return occurred != 0 && otherClasses == 0
 }
 
-// failure returns the error for the client when no candidate is left. The cases are in the order of what helps the
-// client most: first the mistakes that it can correct, then what only the operator or a later request can.
+// failure returns the error for the client when no candidate is left. It first looks for mistakes that the client can
+// correct, and then for problems that only the operator or a later request can solve. So the client gets the error
+// that helps it most.
 func (r *run) failure() error {
 	var retryAfter time.Duration
 	if !r.earliestEnd.IsZero() {

@@ -112,8 +112,9 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 	return usable.list, nil
 }
 
-// tierOf returns the tier of a request whose model is not an entry's name. exact are the models of exactly that name. A
-// tier of 0 means that only exact may answer. known is false if nothing has the name and there is no default tier.
+// tierOf returns the tier of a request whose model is not an entry's name. exact are the models with exactly that
+// name. A tier of 0 means that only these models may answer. known is false if no model has the name, the name refers
+// to no tier, and there is no default tier.
 func (r *run) tierOf(model string, exact []*keychain.Candidate) (tier catalog.Tier, known bool) {
 	if len(exact) > 0 && len(exact[0].Model.Tiers) > 0 {
 		return exact[0].Tier, true
@@ -132,8 +133,8 @@ func (r *run) resolve(routing *keychain.Routing) {
 	}
 }
 
-// exactMatches returns the candidates whose model id is the requested name and that the sender may use. Entries whose
-// whole name with the provider was requested are left out, since such a name asks for that entry alone.
+// exactMatches returns the candidates that have the requested name as their model id and that the sender may use. An
+// entry is left out if its whole name with the provider was requested, since such a name asks for that entry alone.
 func (r *run) exactMatches(routing *keychain.Routing) []*keychain.Candidate {
 	if isPseudo(r.model) {
 		return nil
@@ -159,11 +160,12 @@ func noProviderKeys() error {
 	}
 }
 
-// notAllowed returns the error for a model that is missing from a list of allowed models. list is the list's name.
-func notAllowed(model, list string) error {
+// notAllowed returns the error for a model that is missing from a list of allowed models. listName is the name of
+// that list.
+func notAllowed(model, listName string) error {
 	return &apierror.Error{
 		Status: http.StatusForbidden, Code: "permission_denied", Type: "permission_error", Param: "model", NoRetry: true,
-		Message: "this key may not use the model \"" + wire.Mask(model, 100) + "\": it is not one of " + list,
+		Message: "this key may not use the model \"" + wire.Mask(model, 100) + "\": it is not one of " + listName,
 	}
 }
 
@@ -263,8 +265,8 @@ type filter struct {
 	forbidden string
 }
 
-// add appends the usable candidates of one tier. The candidate with which the conversation stays comes first.
-// Candidates of failing providers, and those without JSON schemas for a request that needs them, come last.
+// add appends the usable candidates of one tier. The candidate with which the conversation stays comes first. A
+// candidate comes last if its provider is failing, or if it has no JSON schemas and the request needs them.
 func (f *filter) add(tier []*keychain.Candidate) {
 	var last []*keychain.Candidate
 	start := len(f.list)
@@ -294,19 +296,19 @@ func (f *filter) add(tier []*keychain.Candidate) {
 	f.list = append(f.list, last...)
 }
 
-// leaveOut records why a candidate is left out. The error of a plan without candidates names the reason of the last one
-// that was left out. lack names the feature that it lacks; if lack is empty the candidate is
-// missing from list, a list of allowed models.
-func (f *filter) leaveOut(c *keychain.Candidate, lack, list string) {
+// leaveOut records why the candidate c is left out. If a plan has no candidates, its error names the reason for the
+// candidate that was left out last. lack names the feature that c lacks. If lack is empty, c is missing from a list
+// of allowed models, and listName is the name of that list.
+func (f *filter) leaveOut(c *keychain.Candidate, lack, listName string) {
 	switch lack {
 	case "":
-		f.forbidden = list
+		f.forbidden = listName
 	case lackWindow:
 		f.tooSmall++
 	}
 	f.missing = lack
 	if f.run.explains {
-		f.run.skip(c, lack, list)
+		f.run.skip(c, lack, listName)
 	}
 }
 

@@ -85,7 +85,8 @@ func (d *discard) WriteHeader(int) {}
 // Flush implements http.Flusher.
 func (d *discard) Flush() {}
 
-// reopen ends the cooldowns of a key and of a model through it, since they have just answered.
+// reopen ends two cooldowns: that of a key, and that of a model through this key. Both the key and the model have
+// just answered.
 func (h *Health) reopen(provider, key, model string) {
 	for _, s := range [...]scope{{provider: provider, key: key}, {provider: provider, key: key, model: model}} {
 		h.updateKnown(s, func(state *State, now time.Time) {

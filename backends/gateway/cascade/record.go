@@ -56,8 +56,9 @@ type Lost struct {
 }
 
 // addLost adds to the result the usage of an attempt whose answer the client did not get. whole is set if the
-// upstream's answer was complete. If an incomplete answer states no usage, nothing is added, unless the client left:
-// then the usage is estimated, since clients could otherwise leave early to have every prompt processed for nothing.
+// upstream's answer was complete. If an incomplete answer states no usage and the client has not left, nothing is
+// added. If the client has left, the usage is estimated, since clients could otherwise leave early to have every
+// prompt processed for nothing.
 func (r *run) addLost(c *keychain.Candidate, pass answerPass, whole bool) {
 	u := pass.Usage()
 	if !whole {

@@ -240,8 +240,8 @@ func (q *Request) Label(header http.Header, body []byte) error {
 	return nil
 }
 
-// tag adds to Tags the tags in text, which are separated by commas. A value that is not a JSON string is ignored, and
-// so are invalid tags, repeated tags and those beyond maxTags.
+// tag splits text at its commas and adds the resulting tags to Tags. It ignores a value that is not a JSON string,
+// invalid tags, repeated tags and tags beyond maxTags.
 func (q *Request) tag(text gjson.Result) {
 	if text.Type != gjson.String {
 		return

@@ -36,8 +36,8 @@ var buckets = [...]struct {
 	{"Ratelimitbysize-Remaining", "Ratelimitbysize-Reset", false},
 }
 
-// resetTime returns how long a rate-limited key is not used: the provider's first statement that can be parsed, else a
-// minute.
+// resetTime returns how long a rate-limited key is not used. It uses the first statement of the provider that it can
+// parse. If there is no such statement, the result is a minute.
 func resetTime(h http.Header, e *wire.UpstreamError, now time.Time) time.Duration {
 	if wait, ok := retryAfter(h, now); ok {
 		return clamp(wait, maxReset)
@@ -65,7 +65,8 @@ func resetTime(h http.Header, e *wire.UpstreamError, now time.Time) time.Duratio
 // clamp returns wait, but at least minReset and at most longest.
 func clamp(wait, longest time.Duration) time.Duration { return min(max(wait, minReset), longest) }
 
-// retryAfter parses Retry-After-Ms, else Retry-After (RFC 9110, section 10.2.3).
+// retryAfter parses the header field Retry-After-Ms. If that field is absent or not valid, retryAfter parses
+// Retry-After (RFC 9110, section 10.2.3).
 func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	if text := h.Get("Retry-After-Ms"); text != "" {
 		if ms, err := strconv.ParseFloat(text, 64); err == nil && ms >= 0 && ms < 1e11 {
@@ -82,8 +83,8 @@ func retryAfter(h http.Header, now time.Time) (time.Duration, bool) {
 	return parseWait(text, now)
 }
 
-// exhausted returns the longest wait among the empty rate limits, after which all of them are reset. daily is set if
-// the limit with that wait is a daily one. ok is false if no rate limit is empty.
+// exhausted returns the longest wait among the empty rate limits. After this wait all of them are reset. daily is set
+// if the longest wait is that of a daily limit. ok is false if no rate limit is empty.
 func exhausted(h http.Header, now time.Time) (wait time.Duration, daily, ok bool) {
 	for i := range buckets {
 		b := &buckets[i]

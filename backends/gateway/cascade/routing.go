@@ -132,7 +132,7 @@ func newLatency(now func() time.Time) *Latency {
 	return &Latency{times: make(map[measured]average), now: now}
 }
 
-// add adds the time that a candidate took to begin an answer, which was streamed or not as stream says.
+// add adds the time that a candidate took to begin an answer. stream is set if the answer was streamed.
 func (l *Latency) add(c *keychain.Candidate, stream bool, took time.Duration) {
 	key := measured{ProviderScope(c), c.Model.ID, stream}
 	l.mu.Lock()

@@ -274,7 +274,8 @@ func (s *relay) recycle() {
 }
 
 // onSilence cancels the upstream, or sends the client a keep-alive. The silence timer calls it at the earliest moment
-// at which one of them may be due; if none is, because bytes have come meanwhile, onSilence only sets the timer again.
+// at which one of the two may be due. If neither is due, because bytes have come meanwhile, onSilence only sets the
+// timer again.
 func (s *relay) onSilence() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

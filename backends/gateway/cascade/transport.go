@@ -32,13 +32,13 @@ func NewTransport() *http.Transport {
 	}
 }
 
-// NewGuardedTransport returns the connection pool to base URLs that users set. It refuses to connect to an address that
-// is not public unless allow contains it. The check is made on the address after name resolution, so a host name cannot
-// circumvent it.
-func NewGuardedTransport(allow []netip.Prefix) *http.Transport {
+// NewGuardedTransport returns the connection pool to base URLs that users set. It refuses to connect to an address
+// that is not public, unless allowed contains the address. The check is made on the address after name resolution, so
+// a host name cannot circumvent it.
+func NewGuardedTransport(allowed []netip.Prefix) *http.Transport {
 	t := NewTransport()
 	t.Proxy = nil // a proxy would dial in the gateway's place, past the guard
-	t.DialContext = outbound.Dialer(allow).DialContext
+	t.DialContext = outbound.Dialer(allowed).DialContext
 	return t
 }
 
@@ -63,9 +63,9 @@ func (l *link) watch(ctx context.Context, now func() time.Time) context.Context 
 	return httptrace.WithClientTrace(ctx, &l.trace)
 }
 
-// begin resets l for the next exchange. The timer connect, which may be nil, is stopped when a connection is made.
-func (l *link) begin(connect *time.Timer) {
-	l.connect, l.began, l.reused = connect, l.now(), false
+// begin resets l for the next exchange. connectTimer, which may be nil, is stopped when a connection is made.
+func (l *link) begin(connectTimer *time.Timer) {
+	l.connect, l.began, l.reused = connectTimer, l.now(), false
 	l.sent.Store(false)
 	l.answered.Store(false)
 }
@@ -93,8 +93,9 @@ func (l *link) gotFirstByte() { l.answered.Store(true) }
 // has stated.
 var errUnprocessed = errors.New("the upstream did not process the request")
 
-// unprocessed returns errUnprocessed. It is the GetBody function of requests: its error keeps the transport from
-// sending a request again by itself, possibly once for each of its connections. The cascade repeats requests itself.
+// unprocessed returns errUnprocessed. It is the GetBody function of requests. Its error keeps the transport from
+// sending a request again by itself, which the transport might otherwise do once for each of its connections. The
+// cascade repeats requests itself.
 func unprocessed() (io.ReadCloser, error) { return nil, errUnprocessed }
 
 // idleCloseTime is the time after sending within which the death of a reused connection is ascribed to the upstream's

@@ -19,9 +19,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/outbound"
 )
 
-// unansweredFailure returns the failure of an exchange that ended with err before an answer began. fresh is set if the
-// exchange used a new connection. If a reused connection died, the failure has the class lost, so that the request is
-// sent once more.
+// unansweredFailure returns the failure of an exchange that ended with err before an answer began. fresh is set if
+// the exchange used a new connection. If a reused connection died, the failure has the class "lost", and the request
+// is therefore sent once more.
 func (r *run) unansweredFailure(
 	ctx context.Context, err error, c *keychain.Candidate, x *exchange, fresh bool,
 ) *failure {
@@ -80,9 +80,9 @@ func timeoutFailure(message string) *failure {
 	return &failure{class: timedOut, code: "timeout", message: message, reason: ReasonErrors}
 }
 
-// errorFailure returns the failure of an exchange that ended with err although neither the client nor a time limit has
-// ended it. The class is busy if the gateway itself is the cause. The messages of that class name what is missing, for
-// apierror.Unavailable.
+// errorFailure returns the failure of an exchange that ended with err although neither the client nor a time limit
+// has ended it. If the gateway itself is the cause, the failure has the class "busy". The message of such a failure
+// names what is missing, for apierror.Unavailable.
 func errorFailure(err error) *failure {
 	f := &failure{
 		class: transient, code: connectionError, message: "the connection to the upstream failed", reason: ReasonErrors,
@@ -174,8 +174,8 @@ func webPageFailure(resp *http.Response) *failure {
 	}
 }
 
-// unwritableFailure returns the failure for a request that cannot be written for a candidate because of err. Its class
-// is client if err is an *apierror.Error with status 400, else unable.
+// unwritableFailure returns the failure for a request that cannot be written for a candidate because of err. The
+// failure has the class "client" if err is an *apierror.Error with status 400, and otherwise the class "unable".
 func unwritableFailure(err error) *failure {
 	f := &failure{class: unable, code: "cannot_carry", message: err.Error()}
 	if e, ok := apierror.From(err); ok {

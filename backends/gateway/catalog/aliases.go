@@ -49,8 +49,8 @@ func (c *Catalog) Offers(entry string) bool {
 	return ok && !m.Retired
 }
 
-// hasID reports whether an enabled provider has a model with the id that is not retired. The part of the id up to its
-// last slash, which names the maker of the model, may be left out.
+// hasID reports whether an enabled provider has a model that has the id and is not retired. The id may be given
+// without the part up to its last slash, which names the maker of the model.
 func (c *Catalog) hasID(id string) bool {
 	for _, models := range c.models {
 		if slices.ContainsFunc(models, func(m *Model) bool { return m.ID == id || strings.HasSuffix(m.ID, "/"+id) }) {

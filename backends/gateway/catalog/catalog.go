@@ -54,21 +54,22 @@ var parseEmbedded = sync.OnceValue(func() *Catalog {
 // Embedded returns the catalog built into the binary, without alternate providers.
 func Embedded() *Catalog { return parseEmbedded() }
 
-// newCatalog returns a catalog of the enabled providers and their models. d is the whole file. models are all models
-// with the options applied; those of other providers are left out. All lists are in the order of the file.
-func newCatalog(d *data, models []*Model, enabled []*Provider) *Catalog {
+// newCatalog returns a catalog of the enabled providers and their models. d is the whole file. allModels are the
+// models of all providers, with the options applied. Models of providers that are not enabled are left out of the
+// catalog. All lists are in the order of the file.
+func newCatalog(d *data, allModels []*Model, enabled []*Provider) *Catalog {
 	c := &Catalog{
 		Updated:   d.updated,
 		all:       d,
 		providers: enabled,
 		byCode:    make(map[string]*Provider, len(enabled)),
 		models:    make(map[string][]*Model, len(enabled)),
-		byID:      make(map[modelKey]*Model, len(models)),
+		byID:      make(map[modelKey]*Model, len(allModels)),
 	}
 	for _, p := range enabled {
 		c.byCode[p.Code] = p
 	}
-	for _, m := range models {
+	for _, m := range allModels {
 		if _, ok := c.byCode[m.Provider]; !ok {
 			continue
 		}
@@ -84,7 +85,8 @@ func newCatalog(d *data, models []*Model, enabled []*Provider) *Catalog {
 	return c
 }
 
-// Providers returns the enabled providers in the order of the file. Without options these are all but the alternates.
+// Providers returns the enabled providers in the order of the file. Without options, these are all providers except
+// the alternates.
 func (c *Catalog) Providers() []*Provider { return c.providers }
 
 // Provider returns the enabled provider with a code. It reports false if there is none.
@@ -93,7 +95,7 @@ func (c *Catalog) Provider(code string) (*Provider, bool) {
 	return p, ok
 }
 
-// Models returns the models of an enabled provider that are not retired, in the order of the file.
+// Models returns the models of an enabled provider, without retired ones, in the order of the file.
 func (c *Catalog) Models(provider string) []*Model { return c.models[provider] }
 
 // Model returns a model of an enabled provider, even if the model is retired. It reports false if there is no such

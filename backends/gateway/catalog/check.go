@@ -50,8 +50,8 @@ const (
 	maxTimeout = time.Hour
 )
 
-// checkProvider returns an error, which names the member of the file, if a value of p is invalid. It removes trailing
-// slashes from the base URLs.
+// checkProvider returns an error if a value of p is invalid. The error names the member of the file that has the
+// value. checkProvider removes trailing slashes from the base URLs.
 func checkProvider(p *Provider) error {
 	if !codePattern.MatchString(p.Code) {
 		return errors.New("code: must be 1 to 32 of a-z, 0-9, _ and -, starting with a letter")
@@ -127,7 +127,7 @@ func checkEndpoints(endpoints map[string]string) error {
 	return nil
 }
 
-// checkShape returns an error, which names the member of the file, if a value of s is invalid.
+// checkShape returns an error if a value of s is invalid. The error names the member of the file that has the value.
 func checkShape(s *Shape) error {
 	for _, member := range []struct {
 		field, value string
@@ -178,7 +178,7 @@ func checkShape(s *Shape) error {
 	return checkList("shape.reasoning_efforts", s.ReasoningEfforts, oneOf(efforts[:]))
 }
 
-// checkModel returns an error, which names the member of the file, if a value of m is invalid.
+// checkModel returns an error if a value of m is invalid. The error names the member of the file that has the value.
 func checkModel(m *Model) error {
 	if !idPattern.MatchString(m.ID) {
 		return errors.New("id: must be 1 to 200 printable characters without spaces")
@@ -227,10 +227,11 @@ func checkModel(m *Model) error {
 	return m.Price.check()
 }
 
-// checkTokenCount returns an error if a number of tokens, the value of the member field of the file, is out of range.
-func checkTokenCount(field string, count int) error {
+// checkTokenCount returns an error if count, a number of tokens, is out of range. memberName is the name of the
+// member of the file that has this value.
+func checkTokenCount(memberName string, count int) error {
 	if count < 0 || count > maxTokens {
-		return fmt.Errorf("%s: %d is not between 0 and %d", field, count, maxTokens)
+		return fmt.Errorf("%s: %d is not between 0 and %d", memberName, count, maxTokens)
 	}
 	return nil
 }
@@ -282,7 +283,7 @@ func checkRates(path string, r Rates) error {
 	return nil
 }
 
-// checkTimeouts returns an error, which names the timeout, if a timeout is out of range.
+// checkTimeouts returns an error if a timeout is out of range. The error names the timeout.
 func checkTimeouts(t Timeouts) error {
 	for _, f := range []struct {
 		field string
@@ -324,32 +325,32 @@ func checkHeaders(headers map[string]string) error {
 	return nil
 }
 
-// checkText checks the length and the characters of text, the value of the member field of the file. An empty text is
-// an error if required is set.
-func checkText(field, text string, required bool) error {
+// checkText checks the length and the characters of text. memberName is the name of the member of the file that has
+// this value. An empty text is an error if required is set.
+func checkText(memberName, text string, required bool) error {
 	switch {
 	case required && strings.TrimSpace(text) == "":
-		return fmt.Errorf("%s: is missing", field)
+		return fmt.Errorf("%s: is missing", memberName)
 	case len(text) > maxText:
-		return fmt.Errorf("%s: longer than %d bytes", field, maxText)
+		return fmt.Errorf("%s: longer than %d bytes", memberName, maxText)
 	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }):
-		return fmt.Errorf("%s: has a control character", field)
+		return fmt.Errorf("%s: has a control character", memberName)
 	}
 	return nil
 }
 
 // checkList returns an error if a list in the file is too long, has a duplicate, or has an element for which fits
-// returns false. field is the name of the member.
-func checkList(field string, list []string, fits func(string) bool) error {
+// returns false. memberName is the name of the member that has the list.
+func checkList(memberName string, list []string, fits func(string) bool) error {
 	if len(list) > maxList {
-		return fmt.Errorf("%s: has more than %d elements", field, maxList)
+		return fmt.Errorf("%s: has more than %d elements", memberName, maxList)
 	}
 	for i, s := range list {
 		if !fits(s) {
-			return fmt.Errorf("%s: %q is not allowed", field, clip(s))
+			return fmt.Errorf("%s: %q is not allowed", memberName, clip(s))
 		}
 		if slices.Contains(list[:i], s) {
-			return fmt.Errorf("%s: %q is listed twice", field, clip(s))
+			return fmt.Errorf("%s: %q is listed twice", memberName, clip(s))
 		}
 	}
 	return nil
@@ -361,37 +362,38 @@ func oneOf(words []string) func(string) bool {
 }
 
 // trimBase checks the base URL *base and removes its trailing slashes. The URL may have {name} parts that the
-// configuration fills; Provider.complete checks that none is left. field is the name of the member in the file, for
-// errors. Errors do not quote the URL, since it could contain a password.
-func trimBase(field string, base *string) error {
+// configuration fills; Provider.complete checks that none is left. memberName is the name of the member in the file,
+// for errors. Errors do not quote the URL, since it could contain a password.
+func trimBase(memberName string, base *string) error {
 	trimmed := strings.TrimRight(*base, "/")
 	filled := partPattern.ReplaceAllLiteralString(trimmed, "x")
 	if strings.ContainsAny(filled, "{}") {
-		return fmt.Errorf("%s: %q is not filled in", field, clip(filled[strings.IndexAny(filled, "{}"):]))
+		return fmt.Errorf("%s: %q is not filled in", memberName, clip(filled[strings.IndexAny(filled, "{}"):]))
 	}
 	u, err := url.Parse(filled)
 	switch {
 	case len(filled) > maxURL:
-		return fmt.Errorf("%s: longer than %d characters", field, maxURL)
+		return fmt.Errorf("%s: longer than %d characters", memberName, maxURL)
 	case err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Hostname() == "":
-		return fmt.Errorf("%s: must be an absolute http or https URL", field)
+		return fmt.Errorf("%s: must be an absolute http or https URL", memberName)
 	case u.User != nil:
-		return fmt.Errorf("%s: must not contain a user or password", field)
+		return fmt.Errorf("%s: must not contain a user or password", memberName)
 	case u.RawQuery != "" || u.ForceQuery || strings.Contains(filled, "#"):
-		return fmt.Errorf("%s: must have no query and no fragment", field)
+		return fmt.Errorf("%s: must have no query and no fragment", memberName)
 	}
 	*base = trimmed
 	return nil
 }
 
-// checkLink returns an error unless link, the value of the member field of the file, is empty or an https URL.
-func checkLink(field, link string) error {
+// checkLink returns an error unless link is empty or an https URL. memberName is the name of the member of the file
+// that has this value.
+func checkLink(memberName, link string) error {
 	if link == "" {
 		return nil
 	}
 	u, err := url.Parse(link)
 	if err != nil || len(link) > maxURL || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
-		return fmt.Errorf("%s: must be an absolute https URL", field)
+		return fmt.Errorf("%s: must be an absolute https URL", memberName)
 	}
 	return nil
 }

@@ -26,8 +26,8 @@ func (o *Options) models(d *data) ([]*Model, error) {
 	return models, nil
 }
 
-// deployment returns a model with the given id for the provider with the given code. It is a copy of the model of the
-// file named entry (provider/model), without the price and the dates.
+// deployment returns a model with the given id for the provider with the given code. The model is a copy, without the
+// price and the dates, of another model of the file. entry (provider/model) is the name of that other model.
 func (d *data) deployment(code, id, entry string) (*Model, error) {
 	name := code + "/" + id
 	var source *Model

@@ -26,12 +26,12 @@ func (p *Provider) EnvironmentKey(environment func(name string) string) (key Env
 	return key, false
 }
 
-// EnvironmentBase returns the name and the value of the variable that the vendors' SDKs read for the base URL, given
-// the name of the variable for the key. The value is empty if the variable is not set. /chat/completions or /models is
-// appended to the base URL.
-func EnvironmentBase(key string, environment func(name string) string) (variable, base string) {
+// EnvironmentBase returns the name and the value of the variable from which the vendors' SDKs read the base URL.
+// keyVariable is the name of the variable for the key. The returned value is empty if its variable is not set.
+// /chat/completions or /models is appended to the base URL.
+func EnvironmentBase(keyVariable string, environment func(name string) string) (variable, base string) {
 	for _, suffix := range []string{"_API_KEY", "_API_TOKEN", "_TOKEN"} {
-		if prefix, ok := strings.CutSuffix(key, suffix); ok {
+		if prefix, ok := strings.CutSuffix(keyVariable, suffix); ok {
 			variable = prefix + "_BASE_URL"
 			break
 		}

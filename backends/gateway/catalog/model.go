@@ -172,11 +172,11 @@ func (m *Model) Cost(t Tokens) (microUSD int64, known bool) {
 	return total.microUSD(), true
 }
 
-// factor returns the product of the factors in p.Factors for the words of served. Words without a factor change
-// nothing.
-func (p *Price) factor(served []string) float64 {
+// factor returns the product of the factors in p.Factors for the words in servedAs, which state how a request was
+// served. Words without a factor change nothing.
+func (p *Price) factor(servedAs []string) float64 {
 	factor := 1.0
-	for _, word := range served {
+	for _, word := range servedAs {
 		if f, ok := p.Factors[word]; ok {
 			factor *= f
 		}

@@ -83,8 +83,8 @@ func load(path string) (*Catalog, fileStamp, error) {
 	return c, stamp, nil
 }
 
-// readFile returns the content of a regular file and a stamp that identifies the version read. Of a file that is larger
-// than maxFileBytes it returns only maxFileBytes+1 bytes, which Parse and ParsePrices refuse.
+// readFile returns the content of a regular file and a stamp that identifies the version read. If the file is larger
+// than maxFileBytes, readFile returns only its first maxFileBytes+1 bytes, which Parse and ParsePrices refuse.
 func readFile(path string) ([]byte, fileStamp, error) {
 	// Stat comes before Open, since opening a pipe would wait for its other end.
 	info, err := os.Stat(path)
@@ -242,7 +242,7 @@ func parseModel(raw []byte) (*Model, error) {
 	return m, checkModel(m)
 }
 
-// parse returns the price of an entry, whose values Price.check must still check.
+// parse returns the price of an entry. Price.check must still check the values of this price.
 func (e *priceEntry) parse() (Price, error) {
 	rates, err := e.ratesEntry.parse("price")
 	if err != nil {
@@ -306,8 +306,9 @@ func decodeError(raw []byte, err error) error {
 	return errors.New(clip(strings.TrimPrefix(err.Error(), "json: ")))
 }
 
-// label names entry i of a list for an error message, by the entry's own name if it has one.
-func label(list string, i int, raw []byte) string {
+// label describes entry i of a list for an error message. The description includes the entry's own name if the entry
+// has one. listName is the name of the list.
+func label(listName string, i int, raw []byte) string {
 	var names struct {
 		Code     string `json:"code"`
 		Provider string `json:"provider"`
@@ -316,9 +317,9 @@ func label(list string, i int, raw []byte) string {
 	_ = json.Unmarshal(raw, &names) // an entry that cannot be parsed is not named
 	switch {
 	case names.ID != "":
-		return fmt.Sprintf("%s[%d] %q", list, i, clip(names.Provider+"/"+names.ID))
+		return fmt.Sprintf("%s[%d] %q", listName, i, clip(names.Provider+"/"+names.ID))
 	case names.Code != "":
-		return fmt.Sprintf("%s[%d] %q", list, i, clip(names.Code))
+		return fmt.Sprintf("%s[%d] %q", listName, i, clip(names.Code))
 	}
-	return fmt.Sprintf("%s[%d]", list, i)
+	return fmt.Sprintf("%s[%d]", listName, i)
 }

@@ -70,7 +70,7 @@ func parseOwnPrice(raw json.RawMessage) (price OwnPrice, err error) {
 	return price, price.Price.check()
 }
 
-// lookup returns the price for a model, whose name is entry (provider/model), and the name in p that matched. ok is
+// lookup returns the price for the model with the name entry (provider/model), and the name in p that matched. ok is
 // false if no name matches.
 func (p Prices) lookup(entry string) (own OwnPrice, name string, ok bool) {
 	if own, ok = p[entry]; ok {
@@ -88,9 +88,9 @@ func (p Prices) lookup(entry string) (own OwnPrice, name string, ok bool) {
 	return own, name, ok
 }
 
-// apply returns the models with these prices, or with the stored ones where both have the same name. Models without a
-// price in either stay unchanged. apply returns an error if a name of p, other than a prefix with a star, matches no
-// model.
+// apply returns the models with the prices in p and in stored. If p and stored have a price under the same name, the
+// stored price applies. Models without a price in either stay unchanged. apply returns an error if a name of p, other
+// than a prefix with a star, matches no model.
 func (p Prices) apply(models []*Model, stored Prices) ([]*Model, error) {
 	if len(p)+len(stored) == 0 {
 		return models, nil

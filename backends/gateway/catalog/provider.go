@@ -114,8 +114,9 @@ func (p *Provider) path(wire, defaultPath string) string {
 	return defaultPath
 }
 
-// ModelURL returns the address for a request to a model. address is that of the wire, as ChatURL or WireURL returns it.
-// ModelURL replaces {model} by the model's id, and the path by the path for streams if stream is set.
+// ModelURL returns the address for a request to a model. address is the address of the wire, as ChatURL or WireURL
+// returns it. ModelURL replaces {model} in the address by the model's id. If stream is set, it also replaces the
+// wire's path by the wire's path for streams.
 func (p *Provider) ModelURL(address, wire, model string, stream bool) string {
 	if len(p.Paths) == 0 {
 		return address
@@ -306,7 +307,7 @@ type Timeouts struct {
 	Idle time.Duration
 }
 
-// Or returns t, in which fields that are zero are replaced by those of fallback.
+// Or returns a copy of t in which fields that are zero have the values of fallback instead.
 func (t Timeouts) Or(fallback Timeouts) Timeouts {
 	return Timeouts{
 		Connect:      cmp.Or(t.Connect, fallback.Connect),
@@ -319,7 +320,7 @@ func (t Timeouts) Or(fallback Timeouts) Timeouts {
 // PerTier is one duration for each tier.
 type PerTier struct{ Low, Medium, High time.Duration }
 
-// or returns p, in which durations that are zero are replaced by those of fallback.
+// or returns a copy of p in which durations that are zero have the values of fallback instead.
 func (p PerTier) or(fallback PerTier) PerTier {
 	return PerTier{
 		Low: cmp.Or(p.Low, fallback.Low), Medium: cmp.Or(p.Medium, fallback.Medium), High: cmp.Or(p.High, fallback.High),

@@ -161,7 +161,7 @@ func (s *Source) poll() {
 		zap.Int("providers", len(c.Providers())))
 }
 
-// logUnusable logs err, the reason why the new files are not used and the current catalog stays in use.
+// logUnusable logs that the new files are not used and that the current catalog stays in use. err is the reason.
 func (s *Source) logUnusable(err error) {
 	s.logger.Error("model catalog file is not usable, keeping the last good one",
 		zap.String("path", s.path), zap.String("prices", s.pricesPath), zap.String("updated", s.Current().Updated),

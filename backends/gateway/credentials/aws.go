@@ -30,11 +30,11 @@ func signs(p *catalog.Provider, secret string) bool {
 	return p.Auth == catalog.AuthAWS && (strings.HasPrefix(secret, "{") || secret == catalog.WorkloadIdentity)
 }
 
-// Sign signs a request with Signature Version 4 if the key is an access key of AWS, and otherwise does nothing. For the
-// identity of the machine it signs with the temporary access key that AWS provides, which is fetched by transport
-// unless it is cached. open returns the body from its start; Sign reads and closes it. Besides the fields that a
-// signature needs only Content-Type is signed, because proxies may change other fields. The error is an *Error, the
-// error of the request's context or an error of reading the body.
+// Sign signs a request with Signature Version 4 if the key is an access key of AWS, and otherwise does nothing. For
+// the identity of the machine it signs with the temporary access key that AWS provides. If this key is not cached, it
+// is fetched by transport. open returns the body from its start; Sign reads and closes it. Of the fields that a
+// signature does not need, only Content-Type is signed, because proxies may change other fields. The error is an
+// *Error, the error of the request's context or an error of reading the body.
 func (t *Tokens) Sign(
 	r *http.Request, p *catalog.Provider, secret string, transport http.RoundTripper, open func() io.ReadCloser,
 ) error {

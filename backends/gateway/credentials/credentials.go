@@ -70,9 +70,10 @@ func NewTokens(now func() time.Time) *Tokens {
 	return &Tokens{now: now, environment: os.Getenv, tokens: make(map[string]cachedToken)}
 }
 
-// Authorize sets the header field that p.Auth selects. Its value is secret, which is the key, or a token for the key.
-// Authorize does nothing for keys with which Sign signs. Only keys that must be exchanged for a token cause a request,
-// which is sent by transport. Errors are an *Error or the error of ctx.
+// Authorize sets the header field that p.Auth selects. The parameter secret is the provider's key. The value of the
+// field is this key, or a token for the key. Authorize does nothing for keys with which Sign signs. Only keys that
+// must be exchanged for a token cause a request, which is sent by transport. Errors are an *Error or the error of
+// ctx.
 func (t *Tokens) Authorize(
 	ctx context.Context, header http.Header, p *catalog.Provider, secret string, transport http.RoundTripper,
 ) error {
@@ -200,20 +201,20 @@ func (t *Tokens) store(id string, token cachedToken) {
 // noRedirects prevents an http.Client from following redirects. It is for the field CheckRedirect.
 func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
-// parse returns the grant for a key that is a JSON object or stands for the identity of the machine. The client public
-// is for requests to token endpoints on the internet.
-func (t *Tokens) parse(auth, secret string, public *http.Client) (grant, error) {
+// parse returns the grant for a key that is a JSON object or stands for the identity of the machine. publicClient is
+// the client for requests to token endpoints on the internet.
+func (t *Tokens) parse(auth, secret string, publicClient *http.Client) (grant, error) {
 	switch {
 	case secret == catalog.WorkloadIdentity:
-		return newWorkload(auth, t.environment, public), nil
+		return newWorkload(auth, t.environment, publicClient), nil
 	case auth == catalog.AuthGoogle:
 		return parseServiceAccount(secret)
 	}
 	return parseApplication(secret)
 }
 
-// explain converts the error of a token request. Its message quotes only the status and the error code of the
-// endpoint's response.
+// explain converts the error of a token request. The message of the converted error quotes only the status and the
+// error code of the endpoint's response.
 func explain(err error) *Error {
 	if known, ok := errors.AsType[*Error](err); ok {
 		return known

@@ -33,12 +33,13 @@ var metadata = &http.Client{
 	CheckRedirect: noRedirects,
 }
 
-// newWorkload returns the grant for the identity that a cloud gives to the machine or the pod. auth selects the cloud.
-// The variables of environment state where the tokens come from. public is the client for servers on the internet.
-func newWorkload(auth string, environment func(string) string, public *http.Client) grant {
+// newWorkload returns the grant for the identity that a cloud gives to the machine or the pod. auth selects the
+// cloud. The variables of environment state where the tokens come from. publicClient is the client for servers on the
+// internet.
+func newWorkload(auth string, environment func(string) string, publicClient *http.Client) grant {
 	switch auth {
 	case catalog.AuthAWS:
-		return &awsWorkload{environment, public}
+		return &awsWorkload{environment, publicClient}
 	case catalog.AuthEntra:
 		return &azureWorkload{environment}
 	}

@@ -73,9 +73,10 @@ func (w *azureWorkload) federated(ctx context.Context, p *catalog.Provider) (*oa
 }
 
 // managed gets a token of a managed identity from the server at endpoint, which runs on the machine. version is the
-// version of its API, and the header field header must have the given value. server names the server in errors.
+// version of the server's API. The request must have the header field headerName with the value headerValue. server
+// names the server in errors.
 func (w *azureWorkload) managed(
-	ctx context.Context, p *catalog.Provider, endpoint, version, header, value, server string,
+	ctx context.Context, p *catalog.Provider, endpoint, version, headerName, headerValue, server string,
 ) (*oauth2.Token, error) {
 	address, err := url.Parse(endpoint)
 	if err != nil || address.Host == "" || address.Scheme != "http" && address.Scheme != "https" {
@@ -92,7 +93,7 @@ func (w *azureWorkload) managed(
 	if err != nil {
 		return nil, &Error{Message: "the address of " + server + " in the environment is not an http or https URL"}
 	}
-	r.Header.Set(header, value)
+	r.Header.Set(headerName, headerValue)
 	body, err := exchange(metadata, r, server, func(body []byte) string { return gjson.GetBytes(body, "error").Str })
 	if err != nil {
 		return nil, err

@@ -96,8 +96,8 @@ func (a *applier) note(kind, details, format string, args ...any) {
 	a.changes = append(a.changes, Change{kind, fmt.Sprintf(format, args...), details})
 }
 
-// atLine adds the line of the file, and subject as the name of the object there, to the message of an *apierror.Error.
-// Other errors are returned unchanged.
+// atLine adds the line of the file and the name of the object on that line to the message of an *apierror.Error.
+// subject is the name of the object. Other errors are returned unchanged.
 func atLine(line int, subject string, err error) error {
 	if refusal, ok := apierror.From(err); ok {
 		return fmt.Errorf("line %d: %s: %s", line, subject, refusal.Message)
@@ -203,7 +203,7 @@ func difference(stored, declared *Limits) string {
 	return strings.Join(parts, ", ")
 }
 
-// fieldTexts returns the values of the limits that are set as texts, by the names of their fields.
+// fieldTexts returns the limits that are set, as a map from the name of a limit's field to the value as a text.
 func fieldTexts(l *Limits) map[string]string {
 	texts := make(map[string]string)
 	for _, f := range l.fields() {

@@ -210,8 +210,8 @@ func (a *applier) applyKey(owner keychain.Owner, subject string, k *ProviderKey,
 	return nil
 }
 
-// replaceKey adds a key with the given text in place of previous, the stored key, which may be nil, and returns the id
-// of the new key.
+// replaceKey adds a key with the given text and returns the id of the new key. The new key replaces previous, the
+// stored key. If previous is nil, the new key replaces no other key.
 func (a *applier) replaceKey(
 	owner keychain.Owner, subject string, k *ProviderKey, text string, previous *keychain.StoredKey,
 ) (id string, err error) {
@@ -232,8 +232,8 @@ func (a *applier) replaceKey(
 	return added.ID, nil
 }
 
-// keyText returns the text to store, or an empty string if the text of previous, the stored key, stays. subject names
-// the key in errors.
+// keyText returns the text to store. It returns an empty string if previous, the stored key, keeps its text. subject
+// names the key in errors.
 func (a *applier) keyText(subject string, k *ProviderKey, previous *keychain.StoredKey) (string, error) {
 	if k.Reference == "" {
 		if previous == nil {

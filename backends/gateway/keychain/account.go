@@ -39,8 +39,8 @@ type accountKey struct {
 	limits               *Limits // nil means unlimited
 }
 
-// key returns the key in the form for a candidate of the given user. Unless the user owns the key, other users may
-// share it, so Mine gets the user's id.
+// key returns the key in the form for a candidate of the given user. If the user does not own the key, other users
+// may share it. Mine then also contains the user's id.
 func (k *accountKey) key(userID string) Key {
 	key := Key{ID: k.ID, Secret: k.secret, Mine: k.ID, Owner: k.owner.Kind, Limits: k.limits}
 	if key.Owner != OnUser {

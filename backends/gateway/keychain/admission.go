@@ -55,8 +55,9 @@ type bound struct {
 	*Rates
 }
 
-// bounds appends the rates that apply to the key to list and returns the list. The limits of a team by the operator and
-// by the team's administrators follow each other in id.Imposed; they become one element with the smaller rates.
+// bounds appends to list the rates that apply to the key, and returns the list. A team may have limits set by the
+// operator and limits set by its administrators, which follow each other in id.Imposed. The two become one element
+// with the smaller rates.
 func (id *Identity) bounds(list []bound) []bound {
 	if id.Rates != (Rates{}) {
 		list = append(list, bound{spending.Purse{On: spending.OwnKey, ID: id.KeyID}, &id.Rates})

@@ -125,8 +125,9 @@ func (s *Service) aliasesServing(ctx context.Context, userID string) ([]ownedAli
 		OR owner_kind = 'team' AND owner IN (`+teamsServing+`)`, userID, userID, userID)
 }
 
-// aliasesFor returns the aliases that apply to requests of a team, as a map from name to target. If several owners have
-// an alias of the same name, the user's wins over the team's, then follow the organisation's and the configuration's.
+// aliasesFor returns the aliases that apply to requests of a team, as a map from name to target. If several owners
+// have an alias of the same name, the first of these owners wins: the user, the team, the organisation, the
+// configuration.
 func (a *Account) aliasesFor(cat *catalog.Catalog, team string) map[string]string {
 	aliases := cat.Aliases()
 	if len(a.aliases) == 0 {
@@ -151,8 +152,8 @@ func (a *Account) aliasesFor(cat *catalog.Catalog, team string) map[string]strin
 const Claude = "claude-"
 
 // Resolve returns the target of an alias, and any other name unchanged. The name of an entry is never taken for an
-// alias. After the prefix Claude, the rest of the name is resolved: an entry or tier to itself, an alias to its target.
-// A suffix [1m], which some clients add, is ignored.
+// alias. If the name has the prefix Claude, Resolve resolves the rest of the name: it returns the rest itself for an
+// entry or a tier, and the target for an alias. A suffix [1m], which some clients add, is ignored.
 func (r *Routing) Resolve(name string) string {
 	if _, ok := r.entries[name]; ok {
 		return name

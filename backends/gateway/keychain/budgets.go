@@ -19,7 +19,7 @@ type budget struct {
 	author string // as Imposed.By; empty for budgets set by the user
 }
 
-// budgets appends the budgets that apply to the key to list and returns the list.
+// budgets appends to list the budgets that apply to the key, and returns the list.
 func (id *Identity) budgets(list []budget) []budget {
 	if !id.Budgets.empty() {
 		list = append(list, budget{spending.Purse{On: spending.OwnKey, ID: id.KeyID}, &id.Budgets, ""})
@@ -33,7 +33,7 @@ func (id *Identity) budgets(list []budget) []budget {
 }
 
 // admitBudgets returns an error with status 402 if a budget of the key is spent. If several are spent, the error
-// describes the one that is renewed last, since the same request cannot succeed before.
+// describes the one that is renewed last, since the same request cannot succeed before that budget is renewed.
 func (s *Service) admitBudgets(ctx context.Context, id *Identity) error {
 	var buffer [1 + len(limitHolders)]budget // saves an allocation per request
 	var longest *spentBudget
@@ -178,8 +178,8 @@ func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft,
 	return list, nil
 }
 
-// left returns the budgets with the amounts spent, those of the shortest window first. sums are the amounts spent in
-// the windows that contain day; label becomes BudgetLeft.Label.
+// left returns the budgets with the amounts spent. The budgets of the shortest window come first. sums are the
+// amounts spent in the windows that contain day. label becomes BudgetLeft.Label.
 func (b *budget) left(sums *spending.WindowSums, day time.Time, label string) (list []BudgetLeft) {
 	for w := spending.NumberOfWindows - 1; w >= 0; w-- {
 		left := BudgetLeft{On: b.On, ID: b.ID, By: b.author, Label: label}

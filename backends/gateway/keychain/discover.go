@@ -32,10 +32,10 @@ type ModelServer struct {
 	APIKey string
 }
 
-// Discover looks for OpenAI-compatible servers at the given addresses. Each model that a server lists becomes an entry
-// "prefix/model" of the user, in the low tier, which requests for every tier can reach. Entries that an earlier search
-// has found and this search does not find are removed, even if their servers are not among the given ones. Discover
-// returns the base URLs of the servers that answered.
+// Discover looks for OpenAI-compatible servers at the given addresses. Each model that a server lists becomes an
+// entry "prefix/model" of the user. The entries are in the low tier, which requests for every tier can reach. Entries
+// that an earlier search has found and this search does not find are removed, even if their servers are not among the
+// given ones. Discover returns the base URLs of the servers that answered.
 func (s *Service) Discover(
 	ctx context.Context, userID, prefix string, servers []ModelServer, transport http.RoundTripper,
 ) ([]string, error) {
@@ -184,8 +184,8 @@ func listModels(ctx context.Context, server ModelServer, transport http.RoundTri
 	return models
 }
 
-// SyncProviderKey makes secret the text of the user's key with that provider and label, and adds the key if it does not
-// exist. An empty secret removes the key. Nothing is written if the stored key has this text already.
+// SyncProviderKey sets the text of the user's key with the given provider and label to secret. If the key does not
+// exist, it is added. An empty secret removes the key. Nothing is written if the stored key has this text already.
 func (s *Service) SyncProviderKey(ctx context.Context, userID, provider, label, secret string) error {
 	rows, err := s.keysOf(ctx, Owner{OnUser, userID})
 	if err != nil {

@@ -193,9 +193,9 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 
 // updateStored changes a key for UpdateKey in the transaction c. It returns the changed key and the hash of its text.
 // If change.Impose is set, the limits of change are imposed on the key, and the user's own limits stay as they are.
-// unknown are the models that change allows and that do not exist.
+// unknownModels are the models that the change allows although they do not exist.
 func (s *Service) updateStored(
-	ctx context.Context, c store.Conn, userID, keyID string, change *KeyChange, unknown []string,
+	ctx context.Context, c store.Conn, userID, keyID string, change *KeyChange, unknownModels []string,
 ) (*GatewayKey, string, error) {
 	key, hash, err := s.keyWithHash(c, userID, keyID)
 	if err != nil {
@@ -208,9 +208,9 @@ func (s *Service) updateStored(
 	ownChange := *change // the part that changes the key's own settings; imposed limits are stored apart from them
 	if change.Impose {
 		ownChange = KeyChange{Label: change.Label, EffortMode: change.EffortMode}
-		err = s.imposeOnKey(c, key, change, unknown)
+		err = s.imposeOnKey(c, key, change, unknownModels)
 	} else {
-		err = refuseUnknown(change.allowedModels(), unknown, key.AllowedModels)
+		err = refuseUnknown(change.allowedModels(), unknownModels, key.AllowedModels)
 	}
 	if err != nil {
 		return nil, "", err
@@ -230,10 +230,10 @@ func (s *Service) updateStored(
 	return key, hash, err
 }
 
-// imposeOnKey changes the limits that the operator imposes on a key, and thereby on all keys that share these limits. A
-// key without imposed limits becomes the holder of its own. unknown are the models that change allows and that do not
-// exist.
-func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, unknown []string) error {
+// imposeOnKey changes the limits that the operator imposes on a key, and thereby on all keys that share these limits.
+// A key without imposed limits becomes the holder of its own imposed limits. unknownModels are the models that the
+// change allows although they do not exist.
+func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, unknownModels []string) error {
 	if key.limitedBy == "" {
 		key.limitedBy = key.ID
 	}
@@ -241,7 +241,7 @@ func (s *Service) imposeOnKey(c store.Conn, key *GatewayKey, change *KeyChange, 
 	if err != nil {
 		return err
 	}
-	if err := refuseUnknown(change.allowedModels(), unknown, limits.AllowedModels); err != nil {
+	if err := refuseUnknown(change.allowedModels(), unknownModels, limits.AllowedModels); err != nil {
 		return err
 	}
 	limits.edit(change.Limits)

@@ -53,9 +53,10 @@ func (c *changes) current() uint64 {
 	return c.n
 }
 
-// forgetKey discards every result about a key that was read before now. It deletes the cached result, after waiting for
-// results that are still on their way into the cache. A read under way does not cache its result, since the number of
-// changes has grown. Later calls do not join that read, since reads are named by this number and the key.
+// forgetKey discards every result about a key that was read before now. It deletes the cached result, after waiting
+// for results that are still on their way into the cache. It also increments the number of changes, so that a read
+// under way does not cache its result. Later calls do not join that read, since reads are named by the number of
+// changes and the key.
 func (s *Service) forgetKey(hash string) {
 	s.changes.mu.Lock()
 	defer s.changes.mu.Unlock()
@@ -252,7 +253,7 @@ func (s *Service) accept(id *Identity) (*Identity, error) {
 // CodeKeyExpired is the code of a usage record for a request with an expired key.
 const CodeKeyExpired = "key_expired"
 
-// recordExpired adds a record to the usage log that an expired key was sent, at most once a minute per key. The
+// recordExpired records in the usage log that an expired key was sent. It does so at most once a minute per key. The
 // response does not mention the expiry, since the sender need not be the key's user.
 func (s *Service) recordExpired(id *Identity, now time.Time) {
 	if s.used.expired.mark(id.KeyID, now) {

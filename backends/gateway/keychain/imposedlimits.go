@@ -139,9 +139,9 @@ func (s *Service) changeLimits(ctx context.Context, fn func(c store.Conn) error)
 }
 
 // ImposedLimits returns the limits that are imposed on a holder. The kind OnUser takes the id of a user, OnTeam and
-// OnTeamOwn the id of a team, and OnOrganisation takes Organisation. OnTeamOwn means the limits set by the team's
-// administrators, the other kinds those set by the operator. The error has status 404 if the user or team does not
-// exist.
+// OnTeamOwn the id of a team, and OnOrganisation takes Organisation. The limits of the kind OnTeamOwn are those that
+// the team's administrators have set. The limits of the other kinds are those that the operator has set. The error
+// has status 404 if the user or team does not exist.
 func (s *Service) ImposedLimits(ctx context.Context, kind, holder string) (limits Limits, err error) {
 	err = s.read(ctx, func(c store.Conn) error {
 		if err := s.requireHolder(c, kind, holder); err != nil {
@@ -259,7 +259,8 @@ func (r *Raise) check(now time.Time) error {
 	return nil
 }
 
-// raisedBy returns the limits after the raise has replaced those that it sets. A nil raise changes nothing.
+// raisedBy returns the limits that apply during a raise. Each limit that the raise sets replaces the same limit in l.
+// A nil raise changes nothing.
 func (l Limits) raisedBy(r *Raise) Limits {
 	if r == nil {
 		return l

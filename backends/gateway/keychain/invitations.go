@@ -35,9 +35,9 @@ const (
 	maxInvitations     = 10_000 // open invitations
 )
 
-// Invite creates an invitation and returns it with its token, which is not stored. TeamID may be empty. A zero
-// ExpiresAt means after InvitationLasts. The error has status 400 for invalid fields, 404 if the team does not exist,
-// and 409 if there are too many open invitations.
+// Invite creates an invitation and returns it with its token. The token is not stored. TeamID may be empty. If
+// ExpiresAt is zero, the invitation expires after InvitationLasts. The error has status 400 for invalid fields, 404
+// if the team does not exist, and 409 if there are too many open invitations.
 func (s *Service) Invite(ctx context.Context, inv Invitation) (_ Invitation, token string, err error) {
 	now := s.now().UTC().Truncate(time.Microsecond)
 	inv.ID, inv.CreatedAt, inv.Email = "inv_"+random(20), now, strings.ToLower(strings.TrimSpace(inv.Email))

@@ -96,7 +96,7 @@ func New(
 	return s, nil
 }
 
-// DB returns the database, whose tables of schema.Gateway other parts of the gateway use, too.
+// DB returns the database. Other parts of the gateway also use its tables of schema.Gateway.
 func (s *Service) DB() *store.DB { return s.db }
 
 // Close stops listening to notices of other nodes and frees the caches.
@@ -114,7 +114,7 @@ func notFound(kind, id string) error {
 	return apierror.New(http.StatusNotFound, "not_found", "there is no %s %.200q", kind, id)
 }
 
-// isNotFound reports whether err is an error with status 404. A nil error is not.
+// isNotFound reports whether err is an error with status 404. It reports false for a nil error.
 func isNotFound(err error) bool {
 	refusal, ok := apierror.From(err)
 	return ok && refusal.Status == http.StatusNotFound

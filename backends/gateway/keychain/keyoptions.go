@@ -132,11 +132,11 @@ func (s *Service) unknownModels(
 	}), err
 }
 
-// refuseUnknown returns an error for the first of the patterns that is in unknown and not in allowedNow, the patterns
-// that are allowed before the change.
-func refuseUnknown(patterns, unknown, allowedNow []string) error {
+// refuseUnknown returns an error for the first of the patterns that is in unknownModels and not in allowedNow.
+// allowedNow has the patterns that are allowed before the change.
+func refuseUnknown(patterns, unknownModels, allowedNow []string) error {
 	for i, p := range patterns {
-		if slices.Contains(unknown, p) && !slices.Contains(allowedNow, p) {
+		if slices.Contains(unknownModels, p) && !slices.Contains(allowedNow, p) {
 			return invalid(fmt.Sprintf("allowed_models[%d]", i), "allowed_models[%d] names the unknown model %q", i, p)
 		}
 	}
@@ -155,7 +155,7 @@ func (k *GatewayKey) options() KeyOptions {
 	return KeyOptions{Label: k.Label, Limits: k.Limits, EffortMode: k.EffortMode}
 }
 
-// end returns when the key ends, by the user's limits or by imposed ones. Nil means never.
+// end returns when the key ends: the earliest end that the user's limits or the imposed limits set. Nil means never.
 func (k *GatewayKey) end() *time.Time { return earliestEnd(&k.Limits, k.Imposed) }
 
 // setStatus sets k.Status for the time now.

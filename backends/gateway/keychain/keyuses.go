@@ -18,8 +18,8 @@ type KeyUses struct {
 // KeyUses returns the collected times at which keys were last used.
 func (s *Service) KeyUses() *KeyUses { return &s.used }
 
-// Take removes and returns the keys used since the last call, as a map from key id to Unix minute. It also forgets uses
-// of expired keys in earlier minutes, which recordExpired has logged already.
+// Take removes and returns the keys used since the last call, as a map from key id to Unix minute. It also forgets
+// uses of expired keys in earlier minutes, since recordExpired has already logged these uses.
 func (u *KeyUses) Take(now time.Time) map[string]int64 {
 	u.expired.take(now)
 	return u.accepted.take(now)

@@ -193,8 +193,8 @@ func (id *Identity) RateLimit() *int64 {
 	return limit
 }
 
-// ImposedRate returns the id of the holder of a kind such as OnTeam, and the lowest limit of requests per minute
-// imposed on the holder. A nil limit means unlimited.
+// ImposedRate returns the id of the holder of a kind such as OnTeam. It also returns the lowest limit of requests per
+// minute that is imposed on this holder. A nil limit means unlimited.
 func (id *Identity) ImposedRate(kind string) (holder string, limit *int64) {
 	for i := range id.Imposed {
 		if l := &id.Imposed[i]; l.On == kind {
@@ -215,9 +215,9 @@ var beneficiaryPhrases = map[string]string{
 	OnKey: "this key", OnUser: "its user", OnTeam: "its team", OnOrganisation: "everybody",
 }
 
-// Forbids returns an empty string if the key may use the candidate. Otherwise it returns a phrase for error messages
-// that names the list of allowed models in which the candidate is missing. An imposed list never allows a custom model
-// whose name begins with the code of a catalog provider.
+// Forbids returns an empty string if the key may use the candidate. Otherwise it returns a phrase for error messages.
+// The phrase names the list of allowed models from which the candidate is missing. An imposed list never allows a
+// custom model whose name begins with the code of a catalog provider.
 func (id *Identity) Forbids(c *Candidate) (list string) {
 	for i := range id.Imposed {
 		l := &id.Imposed[i]

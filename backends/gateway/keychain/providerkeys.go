@@ -53,10 +53,10 @@ func RefuseOwnKeys(cat *catalog.Catalog) error {
 		"this gateway does not use users' own provider keys (own_keys never), only those of the organisation and of teams")
 }
 
-// AddKeyOf encrypts and stores a provider key of an owner. key is its text, and label a name of at most 100 characters,
-// which may be empty. known reports whether a provider code is enabled; keys of other providers are refused. The error
-// has status 400 for invalid values, 404 if the owner does not exist, and 409 if they have maxProviderKeys keys
-// already.
+// AddKeyOf encrypts and stores a provider key of an owner. key is the text of the provider key. label is a name of at
+// most 100 characters and may be empty. known reports whether a provider code is enabled; keys of other providers are
+// refused. The error has status 400 for invalid values, 404 if the owner does not exist, and 409 if the owner has
+// maxProviderKeys keys already.
 func (s *Service) AddKeyOf(
 	ctx context.Context, owner Owner, provider, key, label string, known func(code string) bool,
 ) (*ProviderKey, error) {

@@ -192,8 +192,8 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 	return r
 }
 
-// addNamed adds a candidate to r.named, for the id of its model and for the part after the last slash of the id, which
-// lacks the prefix of the model's maker.
+// addNamed adds a candidate to r.named under the id of its model. If the id has a slash, addNamed also adds the
+// candidate under the part after the last slash. This part lacks the prefix of the model's maker.
 func (r *Routing) addNamed(id string, c *Candidate) {
 	r.named[id] = append(r.named[id], c)
 	if slash := strings.LastIndexByte(id, '/'); slash >= 0 {

@@ -57,9 +57,10 @@ type Arrival struct {
 	now time.Time // of the sign-in
 }
 
-// SignIn is like InitUser, but first decides whether a new user is let in: they are if they bring an invitation, if a
-// rule adds them to a team, or if they are an operator; otherwise the policy decides. The policy's limits are imposed
-// on new users in any case. For a known user SignIn updates the profile and the memberships that rules have made.
+// SignIn works like InitUser, but first decides whether a new user is let in. The user is let in if they bring an
+// invitation, if a rule adds them to a team, or if they are an operator. Otherwise the policy decides. The policy's
+// limits are imposed on new users in any case. For a known user SignIn updates the profile and the memberships that
+// rules have made.
 //
 // Its errors are 403 new_users_refused, user_waiting, user_suspended, team_account, invitation_invalid and
 // invitation_for_another.

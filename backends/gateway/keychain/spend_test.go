@@ -320,13 +320,13 @@ func BenchmarkAdmit(b *testing.B) {
 	n := cluster{schematest.Place{Location: b.TempDir() + "/test.db"}}.start(b)
 	n.Service.now = time.Now
 	spending.NewLog(n.ledger, n.KeyUses(), zap.NewNop())
-	usd := Budgets{USDPerMonth: new(spending.MicroUSD(spending.MaxUSD))}
-	four := Budgets{
+	oneBudget := Budgets{USDPerMonth: new(spending.MicroUSD(spending.MaxUSD))}
+	fourBudgets := Budgets{
 		TokensPerDay: new(int64(maxBudgetTokens)), TokensPerMonth: new(int64(maxBudgetTokens)),
 		USDPerDay: new(spending.MicroUSD(spending.MaxUSD)), USDPerMonth: new(spending.MicroUSD(spending.MaxUSD)),
 	}
 	impose := func(kind, holder string) {
-		if _, err := n.Impose(b.Context(), kind, holder, KeyChange{Limits: func(l *Limits) { l.Budgets = usd }}); err != nil {
+		if _, err := n.Impose(b.Context(), kind, holder, KeyChange{Limits: func(l *Limits) { l.Budgets = oneBudget }}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -334,7 +334,7 @@ func BenchmarkAdmit(b *testing.B) {
 		name    string
 		own     Budgets
 		imposed bool // on user, team and organisation, for all cases from this one
-	}{{name: "none"}, {name: "one", own: usd}, {name: "four", own: four}, {name: "key, user, team and organisation", own: usd, imposed: true}} {
+	}{{name: "none"}, {name: "one", own: oneBudget}, {name: "four", own: fourBudgets}, {name: "key, user, team and organisation", own: oneBudget, imposed: true}} {
 		text := n.user(b, c.name).Key
 		if !c.own.empty() {
 			key, err := n.CreateKey(b.Context(), c.name, KeyOptions{Limits: Limits{Budgets: c.own}})

@@ -29,8 +29,9 @@ func read[T any](
 // pageRows is the number of rows that AllPages reads at a time.
 const pageRows = 500
 
-// AllPages reads a list page by page, such as Teams. It calls page with the key of the previous page's last row, and
-// with an empty string for the first page; page returns at most limit rows. key returns the key of a row.
+// AllPages reads a list, such as the list of teams that Teams returns, page by page. It calls page with the key of
+// the previous page's last row, and with an empty string for the first page; page returns at most limit rows. key
+// returns the key of a row.
 func AllPages[T any](page func(lastKey string, limit int) ([]T, error), key func(T) string) (list []T, err error) {
 	for lastKey := ""; ; lastKey = key(list[len(list)-1]) {
 		rows, err := page(lastKey, pageRows)

@@ -133,8 +133,8 @@ func (c *Console) Find(r *http.Request) bool {
 	return r.URL.Path == "/console" || strings.HasPrefix(r.URL.Path, "/console/")
 }
 
-// Serve answers a request for which Find reports true. Its errors are *apierror.Error; if it returns one it has not
-// written a response.
+// Serve answers a request for which Find reports true. Its errors are *apierror.Error. If Serve returns an error, it
+// has not written a response.
 func (c *Console) Serve(w http.ResponseWriter, r *http.Request) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")

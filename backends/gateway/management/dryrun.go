@@ -115,9 +115,10 @@ func (s *Service) addPlan(a *dryRunAnswer, plan *cascade.Plan) {
 	}
 }
 
-// addSkipped adds entries of the user's model table to a.Skipped that the plan does not mention: entries that the user
-// has disabled or that the preferences p exclude, and entries whose provider has no key. It considers the entries of
-// the tier and of lower tiers, and the entry a.Model. tier is 0 if the request names an entry rather than a tier.
+// addSkipped adds to a.Skipped those entries of the user's model table that the plan does not mention: entries that
+// the user has disabled or that the preferences p exclude, and entries whose provider has no key. It considers the
+// entries of the tier and of lower tiers, and the entry a.Model. tier is 0 if the request names an entry rather than
+// a tier.
 func (a *dryRunAnswer) addSkipped(table []keychain.ModelEntry, p keychain.Preferences, tier catalog.Tier) {
 	inAnswer := make(map[string]bool) // by entry
 	for _, m := range slices.Concat(a.Candidates, a.Skipped) {

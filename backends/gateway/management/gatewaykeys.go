@@ -114,8 +114,8 @@ func (m *member[T]) set(limit **T) {
 	}
 }
 
-// setValue sets a limit whose zero value means unlimited to the value of the member. Null sets it to zero, and an
-// absent member changes nothing.
+// setValue sets a limit to the value of the member. It is for limits for which zero means unlimited. Null sets the
+// limit to zero, and an absent member changes nothing.
 func (m *member[T]) setValue(limit *T) {
 	if m.null {
 		*limit = *new(T)
@@ -135,8 +135,8 @@ func (in *keyChange) edit(limits *keychain.Limits) {
 	in.Budgets.setValue(&limits.Budgets)
 }
 
-// applyClearFlags sets the member rate_limit_per_minute to null if clear_rate_limit is set, and expires_at if
-// clear_expiry is set. It returns an error if the member also has a value.
+// applyClearFlags sets the member rate_limit_per_minute to null if clear_rate_limit is set, and the member expires_at
+// to null if clear_expiry is set. It returns an error if a member that it must set to null has a value.
 func (in *keyChange) applyClearFlags() error {
 	if in.ClearRateLimit && in.RateLimitPerMinute.value != nil {
 		return apierror.New(http.StatusBadRequest, "invalid_value",

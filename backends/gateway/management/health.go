@@ -107,15 +107,15 @@ func (s *Service) ownKeyHealth(scope string, key *keychain.ProviderKey, models [
 	return s.keyHealth(scope, key, &keychain.Key{ID: key.ID, Mine: key.ID}, models)
 }
 
-// keyHealth returns the health of a key and the user's traffic through it. scope names the provider in the health table
-// of the engine: its code or, for a custom model, its base URL. shown has the key's id and labels for the response. Of
-// the given models, the result lists those that are cooling down with the key.
+// keyHealth returns the health of a key and the user's traffic through it. scope names the provider in the health
+// table of the engine: its code or, for a custom model, its base URL. shownKey has the key's id and labels for the
+// response. Of the given models, the result lists those that are cooling down with the key.
 func (s *Service) keyHealth(
-	scope string, shown *keychain.ProviderKey, key *keychain.Key, models []*catalog.Model,
+	scope string, shownKey *keychain.ProviderKey, key *keychain.Key, models []*catalog.Model,
 ) keyHealth {
 	memory, now := s.Engine.Memory, s.Engine.Now()
 	k := keyHealth{
-		ID: shown.ID, Label: shown.Label, Masked: shown.Masked, Models: []coolingModel{},
+		ID: shownKey.ID, Label: shownKey.Label, Masked: shownKey.Masked, Models: []coolingModel{},
 		condition: conditionOf(memory.Health.Key(scope, key, ""), now),
 	}
 	k.LastMinute, k.LastDay = memory.Traffic.Lookup(scope, key.Mine)
@@ -133,9 +133,10 @@ var statusOrder = map[cascade.Status]int{
 }
 
 // summarizeKeys sets the health of provider p, and its numbers of requests, from p.Keys, which must not be empty. The
-// numbers are the sums, and the times the latest ones, of all keys. The status is that of the key with the best status,
-// because requests are sent through this key, unless the provider itself is cooling down, for the user or for all
-// users. scope names the provider in the health table, as for keyHealth.
+// numbers are the sums over all keys, and the times are the latest times of all keys. The status is that of the key
+// with the best status, because requests are sent through this key. If the provider itself is cooling down, for the
+// user or for all users, the status is that of the provider. scope names the provider in the health table, as for
+// keyHealth.
 func (s *Service) summarizeKeys(p *providerHealth, scope, user string) {
 	p.condition = conditionOf(s.Engine.Memory.Health.Provider(scope, user), s.Engine.Now())
 	best := &p.Keys[0]

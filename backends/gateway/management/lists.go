@@ -12,7 +12,8 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// listIn returns the results of a handler whose response has one member, a whole list. err is returned unchanged.
+// listIn returns the results of a handler that responds with a whole list. The list is in the given member, which is
+// the only member of the response. err is returned unchanged.
 func listIn[T any](member string, list []T, err error) (any, error) {
 	return map[string][]T{member: orEmpty(list)}, err
 }

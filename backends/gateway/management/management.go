@@ -56,8 +56,8 @@ type (
 	ownerHandler = func(c *rest.Call, owner keychain.Owner) (any, error)
 )
 
-// forUser returns a handler that calls fn with the id of the user in the path. The handler returns an error with status
-// 403 if this is not the signed-in user, or if the user is not active.
+// forUser returns a handler that calls fn with the id of the user in the path. The handler returns an error with
+// status 403 if the user in the path is not the signed-in user or is not active.
 func (s *Service) forUser(fn idHandler) handler {
 	return func(c *rest.Call) (any, error) {
 		user := c.Path("user_id")

@@ -85,16 +85,17 @@ func (s *Service) offer(c *rest.Call) (any, error) {
 	return listInData(rows, nil)
 }
 
-// modelHealth returns the health of a model, or nil if keys, the ids of the usable keys, is empty. For each key it
-// takes the worse of the key's health and of the model's cooldown with that key, and of these it returns the best.
-// While the whole provider is cooling down, the result is no better than the health of the provider.
-func (s *Service) modelHealth(provider, model string, keys []string) *condition {
-	if len(keys) == 0 {
+// modelHealth returns the health of a model. keyIDs are the ids of the usable keys; if there are none, the result is
+// nil. The health with one key is the worse of the key's health and of the model's cooldown with that key.
+// modelHealth returns the best health of all keys. While the whole provider is cooling down, the result is no better
+// than the health of the provider.
+func (s *Service) modelHealth(provider, model string, keyIDs []string) *condition {
+	if len(keyIDs) == 0 {
 		return nil
 	}
 	table, now := s.Engine.Memory.Health, s.Engine.Now()
 	var best *condition
-	for _, id := range keys {
+	for _, id := range keyIDs {
 		health := conditionOf(table.Lookup(provider, id, ""), now)
 		ofModel := table.Lookup(provider, id, model)
 		if !ofModel.Until.IsZero() && statusOrder[ofModel.Status] > statusOrder[health.Status] {

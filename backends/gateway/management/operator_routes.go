@@ -8,7 +8,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// pathValue returns a function that returns the value of the path's wildcard name.
+// pathValue returns a function that returns the value of the wildcard with the given name in the path.
 func pathValue(name string) func(c *rest.Call) string {
 	return func(c *rest.Call) string { return c.Path(name) }
 }
@@ -61,11 +61,11 @@ func (s *Service) allRaiseRoutes() []rest.Route {
 		s.raiseRoutes("/operator/organisation/raise", "all users together", keychain.OnOrganisation, organisation, s.forOperator))
 }
 
-// keyLimitsRoute returns the route by which operators replace the limits on a gateway key of a user or a team. keys is
-// the path of the keys, owner names the owner in the documentation, and ownerID returns the owner's id.
-func (s *Service) keyLimitsRoute(keys, owner string, ownerID func(c *rest.Call) string) rest.Route {
+// keyLimitsRoute returns the route by which operators replace the limits on a gateway key of a user or a team.
+// keysPath is the path of the keys, owner names the owner in the documentation, and ownerID returns the owner's id.
+func (s *Service) keyLimitsRoute(keysPath, owner string, ownerID func(c *rest.Call) string) rest.Route {
 	return rest.Route{
-		Method: "PUT", Path: keys + "/{key_id}/limits", Serve: s.forOperator(s.limitKeyOf(ownerID)), Body: "Limits",
+		Method: "PUT", Path: keysPath + "/{key_id}/limits", Serve: s.forOperator(s.limitKeyOf(ownerID)), Body: "Limits",
 		Answer: "GatewayKey", Errors: []int{404, 409},
 		Summary:     "Replace the limits on a gateway key of " + owner,
 		Description: "The limits are imposed, and keys that replace this key share them. A limit that is absent or null is removed. Only for operators.",

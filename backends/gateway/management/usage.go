@@ -161,7 +161,8 @@ func (s *Service) recent(c *rest.Call, user string) (any, error) {
 }
 
 // recordOf converts a record for the response. The attempts of the result are the failed ones and then, if a provider
-// answered, the successful one. The latency of the latter is what the failed attempts leave of the request's latency.
+// answered, the successful one. The latency of the successful attempt is the request's latency minus the latencies of
+// the failed attempts.
 func recordOf(r *spending.Record) requestRecord {
 	out := requestRecord{
 		ID: r.RequestID, At: r.At, KeyID: r.KeyID, Surface: r.Surface, AskedModel: r.AskedModel, Tier: text(r.Tier.String()),

@@ -74,8 +74,8 @@ func Read(ctx context.Context, db *store.DB, cat *catalog.Catalog, now time.Time
 	return l, err
 }
 
-// keyCounts returns the entry of l.keys for a provider, which it adds if it does not exist. The caller may change the
-// entry while Read runs.
+// keyCounts returns the entry of l.keys for a provider. If the entry does not exist, keyCounts adds it. The caller
+// may change the entry while Read runs.
 func (l *Lists) keyCounts(provider string) *Keys {
 	if l.keys[provider] == nil {
 		l.keys[provider] = new(Keys)

@@ -58,7 +58,8 @@ var codexLevels = []codexLevel{
 	{"xhigh", "The most reasoning"},
 }
 
-// Codex describes the models of a list that answer in text and can use tools, in the order of the list.
+// Codex describes those models of a list that answer in text and can use tools. The result keeps the order of the
+// list.
 func Codex(list []Model) []CodexModel {
 	out := make([]CodexModel, 0, len(list))
 	for i := range list {

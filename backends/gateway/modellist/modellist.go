@@ -196,8 +196,9 @@ type capabilities struct {
 	Thinking          map[string]any `json:"thinking"`
 }
 
-// capabilitiesOf returns the abilities of a candidate's model. Abilities that only providers with the messages API
-// have, such as citations, need a provider to which requests in this format are sent unchanged, with its own tools.
+// capabilitiesOf returns the abilities of a candidate's model. Some abilities, such as citations, exist only at
+// providers with the messages API. The result has them only if requests in this format are sent to the provider
+// unchanged, with the provider's own tools.
 func capabilitiesOf(c *keychain.Candidate) *capabilities {
 	m := c.Model
 	isNative := c.Provider.NativeTools && slices.Contains(c.Provider.Wires, catalog.WireMessages)

@@ -22,9 +22,9 @@ type line struct {
 	counts timings.Counts
 }
 
-// lines returns the lines of a group, which is hour, day, model or team, with the spending and the counts of the query
-// q. Hours and days are in order of time; models and teams are ordered by cost, the highest first. It returns at most
-// maxLines.
+// lines returns the lines of a group, with the spending and the counts of the query q. The group is hour, day, model
+// or team. Hours and days are in order of time; models and teams are ordered by cost, the highest first. lines
+// returns at most maxLines.
 func (s *Source) lines(ctx context.Context, group string, q timings.Query) ([]*line, error) {
 	spent, err := s.Ledger.Spending(ctx, spending.Query{From: q.From, To: q.To, By: []string{group}, Brief: true})
 	if err != nil {

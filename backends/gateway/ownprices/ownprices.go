@@ -56,9 +56,9 @@ func Fits(cat *catalog.Catalog, name string) bool {
 	return ok
 }
 
-// Put checks a price in the form of a price file and stores it under a name, in place of a price that the name has
-// already. It returns the stored price. The error has status 400 if the name or the price is invalid, 404 if the
-// catalog does not have the model, and 409 if there are MaxPrices other prices.
+// Put checks a price in the form of a price file and stores it under a name. The price replaces any price that the
+// name already has. Put returns the stored price. The error has status 400 if the name or the price is invalid, 404
+// if the catalog does not have the model, and 409 if there are MaxPrices other prices.
 func Put(
 	ctx context.Context, s *keychain.Service, cat *catalog.Catalog, name string, price json.RawMessage,
 ) (Entry, error) {
@@ -97,14 +97,14 @@ func sorted(object json.RawMessage) (string, error) {
 	return string(text), err
 }
 
-// Set stores a price, in place of a price that the name has already, and records the change in the audit log. The
-// caller has checked the price. The error has status 409 if there are MaxPrices other prices.
+// Set stores a price and records the change in the audit log. The price replaces any price that the name already has.
+// The caller has checked the price. The error has status 409 if there are MaxPrices other prices.
 func Set(ctx context.Context, s *keychain.Service, e Entry) error {
 	return s.Change(ctx, "price.set", e.Name, json.RawMessage(e.Text), func(c store.Conn) error { return write(c, e) })
 }
 
-// write stores a price in a transaction, in place of a price that the name has already. The error has status 409 if
-// there are MaxPrices other prices.
+// write stores a price in a transaction. The price replaces any price that the name already has. The error has status
+// 409 if there are MaxPrices other prices.
 func write(c store.Conn, e Entry) error {
 	var others int
 	if err := c.Row(`SELECT COUNT(*) FROM gateway_prices WHERE name <> ?`, e.Name).Scan(&others); err != nil {

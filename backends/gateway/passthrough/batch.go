@@ -27,11 +27,11 @@ func Done(batch []byte) bool {
 	return false
 }
 
-// DescribedUsage computes the usage record of the batch o, which has ended, at the model's batch price. batch is the
-// provider's JSON description of the batch. exact reports that the record is final. It is false if the description does
-// not determine the cost, because it has no usage or no model, or because the price depends on the length of each
-// request. The caller must then sum the results of the batch with Results, if it can read them. DescribedUsage changes
-// nothing.
+// DescribedUsage computes the usage record of the batch o at the model's batch price. The batch has ended. batch is
+// the provider's JSON description of the batch. exact reports that the record is final. It is false if the
+// description does not determine the cost, because it has no usage or no model, or because the price depends on the
+// length of each request. The caller must then sum the results of the batch with Results, if it can read them.
+// DescribedUsage changes nothing.
 func DescribedUsage(cat *catalog.Catalog, o *Resource, batch []byte, now time.Time) (r spending.Record, exact bool) {
 	description := gjson.ParseBytes(batch)
 	var u wire.Usage

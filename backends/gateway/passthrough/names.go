@@ -26,9 +26,9 @@ type Names struct {
 	Forbids func(c *keychain.Candidate) (list string)
 }
 
-// AtProvider returns the provider's name of a model. A name that is neither in the catalog nor an alias is taken for
-// the provider's. Errors are *apierror.Error with status 400 for a tier and for the model of another provider, and 403
-// for a model that the sender may not use.
+// AtProvider returns the name that the provider uses for a model. A name that is neither in the catalog nor an alias
+// is taken to be the provider's name. Errors are *apierror.Error with status 400 for a tier and for the model of
+// another provider, and 403 for a model that the sender may not use.
 func (n *Names) AtProvider(name string) (string, error) {
 	routing := n.Account.RoutingFor(n.Catalog, n.TeamID)
 	target := routing.Resolve(name)
@@ -63,8 +63,9 @@ func (n *Names) AtProvider(name string) (string, error) {
 }
 
 // candidate returns the candidate that a resolved name identifies, by its entry or by its model's name, or nil for
-// none. Of several candidates with the same name it prefers one of n.Provider. It returns nil for a name that
-// n.Provider uses in the catalog, so that this takes precedence over names at other providers.
+// none. Of several candidates with the same name it prefers one of n.Provider. If n.Provider uses the name in the
+// catalog, candidate returns nil, so that the model of n.Provider takes precedence over models of that name at other
+// providers.
 func (n *Names) candidate(routing *keychain.Routing, target string) *keychain.Candidate {
 	if c, known := routing.Entry(target); known {
 		return c
@@ -97,7 +98,7 @@ func (n *Names) checkAllowed(name string, c *keychain.Candidate) error {
 	return apierror.New(http.StatusForbidden, "permission_denied", "the model %q is not one of %s", name, list)
 }
 
-// errOtherProvider returns the error for a model, with the given name and entry, of another provider.
+// errOtherProvider returns the error for a model of another provider. The model has the given name and entry.
 func (n *Names) errOtherProvider(name, entry string) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value",
 		"the model %q is %s, but the batch goes to %s, which has other models", name, wire.Mask(entry, 200), n.Provider)

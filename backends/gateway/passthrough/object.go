@@ -140,9 +140,9 @@ func readUsage(usage gjson.Result, u *wire.Usage) {
 	u.Known = u.Prompt > 0 || u.Completion > 0 || u.Served != nil
 }
 
-// readMessagesUsage reads a usage object of the messages format into u, in which u.Prompt is set to input_tokens. In
-// this format the input tokens do not include cached ones. firstPositive returns the value of the first member of
-// usage, of those with the given names, that is a positive number, or 0.
+// readMessagesUsage reads a usage object of the messages format into u. The caller has set u.Prompt to input_tokens.
+// In this format the input tokens do not include cached ones. firstPositive looks at the members of usage with the
+// given names and returns the value of the first one that is a positive number, or 0.
 func readMessagesUsage(usage gjson.Result, firstPositive func(names ...string) int64, u *wire.Usage) {
 	u.CacheRead = firstPositive("cache_read_input_tokens")
 	u.CacheWrite = firstPositive("cache_creation_input_tokens")

@@ -100,8 +100,8 @@ func (s *purses) lookup(p Purse, keyID string) *purseSpend {
 	return s.purses[p]
 }
 
-// join returns the cached sums of a purse, which it creates if they do not exist. If the purse is of the kind OfKey,
-// join records that the key is paid from it.
+// join returns the cached sums of a purse. If the sums do not exist, join creates them. If the purse is of the kind
+// OfKey, join records that the key is paid from it.
 func (s *purses) join(p Purse, keyID string, now time.Time) *purseSpend {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,8 +123,8 @@ func (s *purses) join(p Purse, keyID string, now time.Time) *purseSpend {
 	return spend
 }
 
-// purse returns the cached sums of a purse from which the key keyID is paid. If it creates them it adds the records
-// that wait in the log, since the sums in the database do not include these.
+// purse returns the cached sums of a purse from which the key keyID is paid. If the sums do not exist, purse creates
+// them and adds the records that wait in the log, since the sums in the database do not include these records.
 func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
 	if spend := s.purses.lookup(p, keyID); spend != nil {
 		return spend
@@ -149,8 +149,9 @@ func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
 	return spend
 }
 
-// pays reports whether a record is paid from the purse p, from which the key keyID is paid. For the kinds OwnKey and
-// OfKey it reports whether the record is of that key, and false for records of other keys that share the purse.
+// pays reports whether a record is paid from the purse p. The key keyID is paid from this purse. For the kinds OwnKey
+// and OfKey, pays reports whether the record is of that key. It then reports false for records of other keys, even if
+// these keys share the purse.
 func (p Purse) pays(r *Record, keyID string) bool {
 	switch p.On {
 	case OfUser:

@@ -263,8 +263,8 @@ func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 	return lines, nil
 }
 
-// compare sets Line.Before in lines, which are those of the days or hours from start (inclusive) to end (exclusive). It
-// changes q to a query for the preceding period.
+// compare sets Line.Before in lines. These are the lines of the days or hours from start (inclusive) to end
+// (exclusive). compare changes q to a query for the preceding period.
 func (s *Ledger) compare(
 	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, start, end int64, lines []Line,
 ) error {

@@ -216,9 +216,9 @@ func (l *Log) Flush(ctx context.Context) error {
 	return nil
 }
 
-// resolveFailedBatch removes the records from l.taken that a failed batch has written nevertheless, according to the
-// database: after an error during a commit it is unknown whether the transaction was committed. Otherwise records could
-// be written, and users charged, twice.
+// resolveFailedBatch removes from l.taken those records of a failed batch that are in the database nevertheless.
+// After an error during a commit it is unknown whether the transaction was committed. Without resolveFailedBatch,
+// records could be written twice and users charged twice.
 func (l *Log) resolveFailedBatch(ctx context.Context) error {
 	if !l.unresolved {
 		return nil

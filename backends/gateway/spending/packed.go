@@ -15,9 +15,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// appendPacked appends a Record in the form of the column record, which leaves out the columns at and user_id. It is a
-// JSON array, since member names would double its size, and a single column, since each further value in a row costs
-// time. The view gateway_usage names the positions. New values are added at the end.
+// appendPacked appends a Record in the form of the column record, which leaves out the columns at and user_id. The
+// form is a JSON array, since member names would double its size. It is a single column, since each further value in
+// a row costs time. The view gateway_usage names the positions of the array. New values are added at the end.
 func appendPacked(dst []byte, r *Record) ([]byte, error) {
 	p := packer(append(dst, '['))
 	p.text(tidy(r.RequestID))

@@ -143,11 +143,12 @@ var sumExpressions = func() string {
 	return b.String()
 }()
 
-// usageStatement returns one statement for all groups, so that all sums are of the same records, and its arguments.
-// groups has indexes of usageGroups. The period is the hours from start (inclusive) to end (exclusive). The statement
-// takes whole days from the sums by day. It reads their rows once, into the table part with only the columns that the
-// groups need, from which it computes the totals and the lines of the groups. Only the group hour reads the sums by
-// hour.
+// usageStatement returns a statement and its arguments. One statement serves all groups, so that all sums are of the
+// same records. groups has indexes of usageGroups. The period is the hours from start (inclusive) to end (exclusive).
+// The statement takes whole days from the sums by day, and the hours before and after these days from the sums by
+// hour. It reads these rows once, into the table part, with only the columns that the groups need. From this table it
+// computes the totals and the lines of the groups. Only the lines of the group hour come from the sums by hour for
+// the whole period.
 func usageStatement(userID string, start, end int64, groups []int) (string, []any) {
 	columns := make([]string, 0, 5)
 	addColumn := func(column string) {

@@ -20,7 +20,8 @@ const RequestsKept = 90 * 24 * time.Hour
 // hoursKept is the number of days for which sums by hour are kept. Sums by day are never deleted.
 const hoursKept = 90
 
-// firstHour returns the first Unix hour from which on sums by hour are certainly kept. It is the first hour of a day.
+// firstHour returns the earliest Unix hour for which sums by hour are certain to be kept. It is the first hour of a
+// day.
 func firstHour(now time.Time) int64 { return (unixDay(now) - hoursKept) * 24 }
 
 const (

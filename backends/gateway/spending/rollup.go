@@ -144,8 +144,8 @@ type batchSums struct {
 	userTotals, keyTotals, teamTotals                                           []*sumsRow
 }
 
-// rollUp sums a batch for each table of sums. By hour and by day it sums for users, for teams and for the whole
-// organisation; by day only for users within teams and for labels; and over all time for the totals.
+// rollUp sums a batch for each table of sums. It sums by hour and by day for users, for teams and for the whole
+// organisation. For users within teams and for labels it sums only by day. For the totals it sums over all time.
 func rollUp(records []Record) batchSums {
 	byHour, byUserDay, byTeamHour, byTeamDay := make(sumsTable), make(sumsTable), make(sumsTable), make(sumsTable)
 	byModelHour, byModelDay, byMemberDay := make(sumsTable), make(sumsTable), make(sumsTable)
@@ -290,8 +290,8 @@ func (s *tableSpec) upsert(n int) string {
 		" ON CONFLICT (" + s.keyColumns + ") DO UPDATE SET " + strings.Join(added, ", ")
 }
 
-// addSums adds rows to those with the same keys in a table. Full statements, with sumRows rows, are prepared once, as
-// in insertUsage.
+// addSums adds rows to the rows of a table that have the same keys. A full statement, with sumRows rows, is prepared
+// only once, as in insertUsage.
 func (s *Ledger) addSums(c store.Conn, table *tableSpec, rows []*sumsRow) error {
 	values := make([]any, 0, min(len(rows), sumRows)*table.width)
 	args := func(part []*sumsRow) []any {

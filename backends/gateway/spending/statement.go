@@ -67,7 +67,8 @@ func (q *Query) totals(source *spendingSource) *totals {
 	return nil
 }
 
-// columnsOf returns the columns to group by, each one once, and the columns that the groups scan, with names.
+// columnsOf returns the columns to group by, each one once. It also returns the columns that the groups scan,
+// including the columns with names.
 func columnsOf(groups []*spendingGroup) (columns, selected []string) {
 	for _, g := range groups {
 		for _, c := range g.columns {

@@ -75,7 +75,8 @@ func (s *Ledger) readCalendar(ctx context.Context) (calendar, error) {
 	return list[0], nil
 }
 
-// clamp returns the part of a period in which there are sums, or a day without sums if that part is empty.
+// clamp returns the part of a period for which there are sums. If that part is empty, clamp returns a day without
+// sums.
 func (c *calendar) clamp(start, end int64) (first, last int64) {
 	if first, last = max(start, c.begin), min(end, c.end); first < last {
 		return first, last
@@ -101,8 +102,9 @@ func (c *calendar) nearest(day int64) (nearestDay, storedDay int64) {
 	}
 }
 
-// storedAs returns the day under which the totals of a day are stored, and whether these totals are known. The totals
-// of c.begin are all 0 and not stored, hence noDay. Those of c.end are the totals up to now, hence untilNow.
+// storedAs returns the day under which the totals of a day are stored, and whether these totals are known. For
+// c.begin it returns noDay, since the totals of c.begin are all 0 and not stored. For c.end it returns untilNow,
+// since the totals of c.end are the totals up to now.
 func (c *calendar) storedAs(day int64) (storedDay int64, known bool) {
 	switch {
 	case day == c.begin:
@@ -115,11 +117,12 @@ func (c *calendar) storedAs(day int64) (storedDay int64, known bool) {
 	return 0, false
 }
 
-// spentBetween returns a table expression, with the alias d, for the spending on the days from start (inclusive) to end
-// (exclusive), and its arguments. The table is the difference between the totals of two days, corrected by the sums of
-// the days between these and the ends of the period; some of its rows may have only zeros. If the correction would take
-// at least as many days as the period has, the table has the sums of the days of the period instead. If t.byUser is
-// set, the query must begin with withUsers. rowPerKey reports that the table has one row for each key.
+// spentBetween returns a table expression, with the alias d, and its arguments. The table has the spending on the
+// days from start (inclusive) to end (exclusive). It is the difference between the totals of two days. The difference
+// is corrected by the sums of the days between these two days and the ends of the period; some rows of the table may
+// have only zeros. If the correction would take at least as many days as the period has, the table has the sums of
+// the days of the period instead. If t.byUser is set, the query must begin with withUsers. rowPerKey reports that the
+// table has one row for each key.
 func (t *totals) spentBetween(c *calendar, start, end int64) (table string, args []any, rowPerKey bool) {
 	start, end = c.clamp(start, end)
 	totalsFrom, storedFrom := c.nearest(start)
@@ -179,9 +182,9 @@ func (t *totals) daysStatement(sign string) string {
 	return "SELECT " + strings.Join(columns, ", ") + " FROM " + tables + " WHERE n.day >= ? AND n.day < ?"
 }
 
-// nextStatement returns the statement that computes the totals of a day from those of an earlier day. Its arguments are
-// the day, the day under which the earlier totals are stored, and the days from (inclusive) to (exclusive) that are
-// added.
+// nextStatement returns the statement that computes the totals of a day from those of an earlier day. Its arguments
+// are the day, the day under which the earlier totals are stored, and the start (inclusive) and the end (exclusive)
+// of the days that are added.
 func (t *totals) nextStatement() string {
 	keys := strings.Join(t.keyAfterDay, ", ")
 	sums := strings.Join(sumColumns[:], ", ")

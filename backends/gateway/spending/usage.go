@@ -8,8 +8,8 @@ import (
 // maxTools limits the number of tool names in a record.
 const maxTools = 16
 
-// AddUsage adds a usage to that in the record: its tokens, and the calls of tools that the provider ran. The calls of
-// tools beyond maxTools are left out.
+// AddUsage adds a usage to the usage in the record: its tokens, and the calls of tools that the provider ran. The
+// calls of tools beyond maxTools are left out.
 func (r *Record) AddUsage(u *wire.Usage) {
 	r.InputTokens += u.Prompt
 	r.CachedTokens += u.CacheRead

@@ -55,7 +55,7 @@ type Endpoint struct {
 }
 
 // Find returns the endpoint for a method and a path below /v1. If only the method does not match, the endpoint is nil
-// and allow lists the methods that do.
+// and allow lists the methods of the path.
 func Find(method, path string) (e *Endpoint, allow string) {
 	if !strings.HasPrefix(path, "/responses/") && !strings.HasPrefix(path, "/conversations") {
 		return nil, ""

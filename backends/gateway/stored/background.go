@@ -39,11 +39,11 @@ type run struct {
 	inserted atomic.Bool // whether the response's row exists; before that, renewLeases must not take the run for lost
 }
 
-// Start starts to generate an answer in the background, and returns the response object without the answer. echo are
-// members of the request that are repeated in the object. answer calls the model and writes to w. done is called once
-// afterwards, whether or not answer was called. If Start returns an error, neither is called. Errors have status 429 if
-// too many answers wait and 413 if the request is too large to be stored, or are those of the database. The background
-// work keeps the values of ctx but not its cancellation.
+// Start starts to generate an answer in the background, and returns the response object without the answer. echo
+// holds the members of the request that are repeated in the object. answer calls the model and writes to w. done is
+// called once afterwards, whether or not answer was called. If Start returns an error, neither answer nor done is
+// called. The error has status 429 if too many answers wait, and 413 if the request is too large to be stored. Other
+// errors are those of the database. The background work keeps the values of ctx but not its cancellation.
 func (s *Service) Start(ctx context.Context, t *Turn, model string, echo []hub.Param,
 	answer func(ctx context.Context, w http.ResponseWriter) error, done func(),
 ) ([]byte, error) {
@@ -109,7 +109,8 @@ func (s *Service) leave(r *run) {
 	}
 }
 
-// cancelRun stops the run of the response with the id, if this process has it, because its answer is no longer wanted.
+// cancelRun stops the run of the response with the id, because the answer is no longer wanted. It does nothing if
+// this process does not have the run.
 func (s *Service) cancelRun(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +212,7 @@ func (r *run) generate(ctx context.Context, answer func(ctx context.Context, w h
 	return recorder.Finish()
 }
 
-// errorMemberOf returns the value of the member error of a response, as JSON, for the error of an answer.
+// errorMemberOf returns the value of a response's member "error", as JSON, for an answer that failed with err.
 func errorMemberOf(err error) string {
 	for _, known := range [...]error{errStopped, errTime, errEvents} {
 		if errors.Is(err, known) {

@@ -40,7 +40,8 @@ func (e *chainError) apiError(id string) error {
 	return refusal
 }
 
-// renewAfter returns how much the expiry of a chain may fall behind before it is extended.
+// renewAfter returns by how much a chain may expire earlier than a response that is stored now. If the difference is
+// larger, the expiry of the chain is extended.
 func renewAfter(retention time.Duration) time.Duration { return min(retention/4, 24*time.Hour) }
 
 // withChain is the WITH clause of a statement that uses the ids of a chain. Its arguments are the id of the last
@@ -121,8 +122,8 @@ func (s *Service) chain(ctx context.Context, owner, id string) (links []response
 	return links, nil
 }
 
-// batches calls fn with at most batchRows ids at a time, as arguments of a statement. placeholders has their
-// placeholders, such as "?,?,?".
+// batches calls fn with the ids as arguments of a statement, at most batchRows at a time. placeholders has one
+// placeholder for each id of the call, such as "?,?,?".
 func batches(ids []string, fn func(part []any, placeholders string) error) error {
 	for len(ids) > 0 {
 		n := min(len(ids), batchRows)

@@ -73,8 +73,9 @@ func (s *Service) usedIDs(
 	})
 }
 
-// appendItems appends items to a conversation, if the conversation still exists; its id may be empty for none. An item
-// replaces an item with the same id, which a concurrent request may have added.
+// appendItems appends items to a conversation. It does nothing if the conversation no longer exists, or if its id is
+// empty, which means no conversation. An item replaces an item with the same id, which a concurrent request may have
+// added.
 func (s *Service) appendItems(c store.Conn, owner, conversation string, items []sealedItem, expires int64) error {
 	if conversation == "" {
 		return nil

@@ -125,7 +125,7 @@ func (b *eventBatch) insert(c store.Conn) error {
 	return err
 }
 
-// removeWritten removes events from the pending ones that are now in the database.
+// removeWritten removes the events p from the pending events. The events p are now in the database.
 func (l *eventLog) removeWritten(p *pendingEvents) {
 	l.mu.Lock()
 	l.pending = append([]byte(nil), l.pending[len(p.text):]...)

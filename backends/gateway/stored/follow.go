@@ -26,8 +26,8 @@ const (
 // each of them reads the database.
 const maxFollowers = 100
 
-// addFollower counts a follower of an owner. It returns false if the owner has maxFollowers already. After true, the
-// caller must call removeFollower.
+// addFollower counts a follower of an owner. It returns false if the owner has maxFollowers already. If it returns
+// true, the caller must call removeFollower.
 func (s *Service) addFollower(owner string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

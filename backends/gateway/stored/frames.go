@@ -50,7 +50,8 @@ func hasResponse(name string) bool {
 	return isFinal(name)
 }
 
-// responseIn returns the response object in the data of an event. It is not an object if the event has none.
+// responseIn returns the response object in the data of an event. If the event has no response object, the result is
+// not an object.
 func responseIn(name string, data []byte) gjson.Result {
 	if !hasResponse(name) {
 		return gjson.Result{}
@@ -113,7 +114,7 @@ func replaceAt(text []byte, found gjson.Result, value []byte) []byte {
 	return append(out, text[found.Index+len(found.Raw):]...)
 }
 
-// errorMember returns the value of the member error of a failed response, as JSON.
+// errorMember returns the value of a failed response's member "error", as JSON.
 func errorMember(code, message string) string {
 	text := append([]byte(`{"code":`), jsontext.AppendQuoted(nil, code)...)
 	text = append(text, `,"message":`...)

@@ -153,8 +153,8 @@ type list struct {
 	HasMore bool              `json:"has_more"`
 }
 
-// newList returns a page with the given items. more reports that further items follow. encrypted includes the encrypted
-// content of reasoning.
+// newList returns a page with the given items. more reports that further items follow. If encrypted is set, the page
+// includes the encrypted content of reasoning.
 func newList(items []listItem, more, encrypted bool) *list {
 	l := &list{Object: "list", Data: make([]json.RawMessage, 0, len(items)), HasMore: more}
 	for i := range items {

@@ -74,7 +74,7 @@ func (s *Service) renewLeases(ctx context.Context) (done int, err error) {
 	return done, nil
 }
 
-// failLost marks answers as failed whose leases have expired because their processes are gone.
+// failLost marks answers as failed if their leases have expired because their processes are gone.
 func (s *Service) failLost(ctx context.Context) (done int, err error) {
 	for {
 		var n int64

@@ -143,10 +143,10 @@ type lastEvent struct {
 	object gjson.Result // the response object in data
 }
 
-// storeAnswer stores an answer, and returns the response object for the client, with members that state whether and how
-// the answer is stored. last is the final event, which is added to the event log, or nil for none. It sets t.finished
-// if nothing remains to be stored, and t.failure if the answer cannot be stored as it is; a run then stores that
-// failure.
+// storeAnswer stores an answer, and returns the response object for the client. The object has members that state
+// whether and how the answer is stored. last is the final event, which is added to the event log, or nil for none.
+// storeAnswer sets t.finished if nothing remains to be stored. It sets t.failure if the answer cannot be stored as it
+// is; a run then stores that failure.
 func (t *Turn) storeAnswer(object []byte, last *lastEvent) []byte {
 	clientObject := t.withStorageMembers(object, t.stores)
 	if !t.stores || t.finished {
@@ -170,8 +170,8 @@ func (t *Turn) storeAnswer(object []byte, last *lastEvent) []byte {
 	return t.withStorageMembers(object, false)
 }
 
-// storeWithEvents stores an answer together with the events that are not stored yet. If last is not nil it becomes the
-// last of these, with the given object as its response object.
+// storeWithEvents stores an answer together with the events that are not stored yet. If last is not nil, it becomes
+// the last of these events, with the given object as its response object.
 func (t *Turn) storeWithEvents(ctx context.Context, object []byte, last *lastEvent) error {
 	var events *eventBatch
 	if t.log != nil {

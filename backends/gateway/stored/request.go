@@ -28,7 +28,8 @@ type request struct {
 }
 
 // parseRequest parses a request body. ok is false if the request does not concern this package, because it neither
-// stores nor continues anything. That includes malformed requests, whose error the reader of the format reports later.
+// stores nor continues anything. ok is also false for a malformed request: the reader of the format later reports the
+// error of such a request.
 func parseRequest(body []byte) (q *request, ok bool, err error) {
 	q = &request{store: true}
 	s := jsontext.NewScanner(body)

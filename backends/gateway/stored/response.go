@@ -185,8 +185,8 @@ func (s *Service) Cancel(ctx context.Context, owner, id string) ([]byte, error) 
 // errGone ends the work on a response that was cancelled or deleted.
 var errGone = errors.New("the response was cancelled or deleted")
 
-// writeAnswer stores the answer of a turn: the object for the client, and the events that are not stored yet, or nil if
-// there are none. It returns errGone if the response was cancelled or deleted.
+// writeAnswer stores the answer of a turn. object is the response object for the client. events are the events that
+// are not stored yet, or nil if there are none. writeAnswer returns errGone if the response was cancelled or deleted.
 func (t *Turn) writeAnswer(ctx context.Context, object []byte, events *eventBatch) error {
 	s := t.service
 	status := gjson.GetBytes(object, "status").Str
@@ -244,7 +244,8 @@ func (t *Turn) writeAnswer(ctx context.Context, object []byte, events *eventBatc
 }
 
 // insert inserts the row of the response. size is the length of the text in sealed. runner is the process that
-// generates the answer, and leasedUntil the end of its lease. They are empty and 0 for a finished answer.
+// generates the answer, and leasedUntil is the end of its lease. For a finished answer, runner is empty and
+// leasedUntil is 0.
 func (t *Turn) insert(
 	c store.Conn, status, sealed string, size int, expires int64, runner string, leasedUntil int64,
 ) error {
@@ -271,8 +272,8 @@ func (t *Turn) complete(c store.Conn, status, sealed string, size int, expires i
 	return err
 }
 
-// hidden returns the complete forms of the items of an answer that differ from their forms in the client's object, by
-// id.
+// hidden returns the complete forms of items of an answer, as a map from id to complete form. Items that have the
+// same form in the client's object are left out.
 func (t *Turn) hidden(object []byte) map[string]json.RawMessage {
 	hidden := make(map[string]json.RawMessage)
 	gjson.GetBytes(object, "output").ForEach(func(_, item gjson.Result) bool {

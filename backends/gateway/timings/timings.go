@@ -112,7 +112,8 @@ func smallestUnit(kind Kind) time.Duration {
 	return Minute
 }
 
-// rows returns the counts by every unit of time that is kept for their kinds.
+// rows returns the counts of the batch by unit of time. Each count is added for every unit of time that is kept for
+// its kind.
 func (b *Batch) rows() map[key]int64 {
 	rows := make(map[key]int64, 3*len(b.counts))
 	for k, n := range b.counts {

@@ -42,7 +42,7 @@ func TooManyFields() error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "the request has more than %d fields", MaxFields)
 }
 
-// DuplicateMember returns the error with status 400 for a request in which a JSON object has the field key twice.
+// DuplicateMember returns the error with status 400 for a request with a JSON object that has two fields named key.
 func DuplicateMember(key []byte) error {
 	return apierror.New(http.StatusBadRequest, "invalid_value", "the field %q is given twice", key).With(string(key))
 }
@@ -65,23 +65,23 @@ func ScanObject(body []byte) (jsontext.Scanner, error) {
 	return s, apierror.New(http.StatusBadRequest, "invalid_json", "the request body must be a JSON object, it is %s", found)
 }
 
-// EndObject completes the scan of a request body. err is the error with which s has scanned the object. The result is
-// nil if err is nil, nothing follows the object and the body is valid UTF-8. A syntax error of the scanner becomes an
-// error with status 400, and any other error is returned unchanged.
-func EndObject(s *jsontext.Scanner, body []byte, err error) error {
-	if err == nil {
-		err = s.End()
+// EndObject completes the scan of a request body. scanErr is the result of scanning the object with s. EndObject
+// returns nil if scanErr is nil, nothing follows the object and the body is valid UTF-8. A syntax error of the
+// scanner becomes an error with status 400, and any other error is returned unchanged.
+func EndObject(s *jsontext.Scanner, body []byte, scanErr error) error {
+	if scanErr == nil {
+		scanErr = s.End()
 	}
-	if err == nil {
+	if scanErr == nil {
 		if !s.ASCII() && !utf8.Valid(body) {
 			return apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid UTF-8")
 		}
 		return nil
 	}
-	if syntax, ok := errors.AsType[*jsontext.SyntaxError](err); ok {
+	if syntax, ok := errors.AsType[*jsontext.SyntaxError](scanErr); ok {
 		return apierror.New(http.StatusBadRequest, "invalid_json", "the request body is not valid JSON: %s", syntax)
 	}
-	return err
+	return scanErr
 }
 
 // MissingField returns the error with status 400 for a request without the required field at path.

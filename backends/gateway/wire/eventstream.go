@@ -76,8 +76,8 @@ func (e *EventStream) Read(p []byte) (int, error) {
 // Close closes the body.
 func (e *EventStream) Close() error { return e.body.Close() }
 
-// grow enlarges the buffer for the next read. For a large buffer it calls Room with the memory of the frame, its
-// payload and the resulting event.
+// grow enlarges the buffer for the next read. If the buffer becomes large, grow first calls Room with the amount of
+// memory that the frame, its payload and the resulting event need.
 func (e *EventStream) grow() error {
 	required := len(e.in) + frameRead
 	if required <= cap(e.in) {
@@ -101,8 +101,8 @@ func (e *EventStream) fill() {
 	e.in, e.err = e.in[:size+n], err
 }
 
-// end returns the error of Read after the body has ended: io.ErrUnexpectedEOF if the last frame is incomplete, and
-// otherwise the error with which the body ended.
+// end returns the error that Read returns after the body has ended. It is io.ErrUnexpectedEOF if the last frame is
+// incomplete, and otherwise the error with which the body ended.
 func (e *EventStream) end() error {
 	if e.err == io.EOF && len(e.in) > 0 { //nolint:errorlint // a reader returns io.EOF itself
 		return io.ErrUnexpectedEOF

@@ -95,8 +95,9 @@ var guarded = func() map[string]guardedMember {
 	return members
 }()
 
-// ForeignExtra scans the value of a chat client's extra_body. It reports whether no upstream may get extra_body, since
-// some proxies treat its fields as fields of the request. Only the field google, for Gemini's chat API, is harmless.
+// ForeignExtra scans the value of a chat client's extra_body. It reports whether extra_body must not be sent to any
+// upstream, since some proxies treat its fields as fields of the request. Only the field google, for Gemini's chat
+// API, is harmless.
 func ForeignExtra(s *jsontext.Scanner) (foreign bool, err error) {
 	if s.Kind() != jsontext.Object {
 		return true, s.Skip()
@@ -109,7 +110,8 @@ func ForeignExtra(s *jsontext.Scanner) (foreign bool, err error) {
 }
 
 // foldName appends the letters and digits of name in lower case to dst. Characters that some decoders take for ASCII
-// letters are appended as these letters. ok is false if no decoder could take the name for that of a guarded field.
+// letters are appended as these letters. ok is false if no decoder could confuse name with the name of a guarded
+// field.
 func foldName(dst, name []byte) (letters []byte, ok bool) {
 	for i := 0; i < len(name); i++ {
 		c := name[i]

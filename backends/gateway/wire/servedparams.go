@@ -111,8 +111,8 @@ func AddServedCall(dst **Served, tool []byte) {
 	setCalls(dst, tool, n+1)
 }
 
-// setCalls stores n as the number of a tool's calls. It ignores a name of unusual form, and a further tool when there
-// are maxServed.
+// setCalls stores n as the number of a tool's calls. It ignores a tool whose name has an unusual form. It also
+// ignores a tool without a stored number if numbers for maxServed tools are stored.
 func setCalls(dst **Served, tool []byte, n int64) {
 	if !isName(tool) {
 		return

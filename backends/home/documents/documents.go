@@ -254,7 +254,8 @@ func (l *Library) image(docName, link string) string {
 	return l.options.Base + "/" + path.Join(path.Dir(docName), link)
 }
 
-// unlink replaces links to files that are not documents, which render has marked with a class, by their text.
+// unlink replaces links to files that are not documents by the text of the links. render has marked these links with
+// a class.
 func unlink(tree ast.Node) {
 	var links []*ast.Link
 	_ = ast.Walk(tree, func(node ast.Node, entering bool) (ast.WalkStatus, error) {

@@ -59,7 +59,7 @@ func (ownHTML) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindRawHTML, omit)
 }
 
-// heading renders a heading with its ID, and with a link to itself below level 1.
+// heading renders a heading with its ID. A heading that is not of level 1 also gets a link to itself.
 func heading(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	h := node.(*ast.Heading)
 	level := strconv.Itoa(h.Level)

@@ -99,8 +99,8 @@ func wordsOf(text string) (words []string) {
 	return words
 }
 
-// names iterates over the words of a text in lower case, which may contain underscores and hyphens, but not at their
-// ends.
+// names iterates over the words of a text in lower case. A word may contain underscores and hyphens, but it neither
+// begins nor ends with them.
 func names(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for name := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool {
@@ -239,8 +239,8 @@ func snippet(text string, words []string) template.HTML {
 	return template.HTML(out.String()) //nolint:gosec // everything but the mark elements is escaped
 }
 
-// occurrences returns the positions of words that begin with one of the given words, up to the end of the matching
-// part, in the order of the text.
+// occurrences returns the position of each word that begins with one of the given words, in the order of the text. A
+// position is the range from the beginning of the word to the end of its matching part.
 func occurrences(text string, words []string) (ranges [][2]int) {
 	wordStart := true
 	for i, r := range text {
@@ -261,8 +261,8 @@ func occurrences(text string, words []string) (ranges [][2]int) {
 	return ranges
 }
 
-// boundary returns the last position up to the given one in a text at which a word begins. Within a very long word, it
-// returns a position at which a character begins.
+// boundary returns the last position in a text at which a word begins and which is not after the given position.
+// Within a very long word, boundary returns a position at which a character begins.
 func boundary(text string, position int) int {
 	if space := strings.LastIndexByte(text[:position], ' '); space > position-snippetSize/3 && space > 0 {
 		return space + 1

@@ -87,8 +87,9 @@ func (t *translator) escape() (cost int, constraint bool, err error) {
 	return 1, false, nil
 }
 
-// reference translates a back reference. A number of two or more digits is a back reference only if that many groups
-// have been opened before. Otherwise it is an octal number: isReference is then false, and nothing has been read.
+// reference translates a back reference. A number of two or more digits is a back reference only if it is at most the
+// number of groups that have been opened before. Otherwise it is an octal number. Then isReference is false, and
+// nothing has been read.
 func (t *translator) reference() (isReference bool, err error) {
 	end, n := t.pos+1, 0
 	for ; end < len(t.in) && isDigit(t.in[end]) && n <= maxGroups; end++ {

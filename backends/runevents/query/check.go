@@ -156,8 +156,8 @@ func (c *checker) clause(e *entity, v *syntax.Value, outermost bool, depth int) 
 	return nil, c.malformed(v, "query operator '"+syntax.Clip(op)+"' is unknown")
 }
 
-// field returns the field of e with the name v. If there is no such field, it adds an error to c.unknown and returns
-// nil. The caller then continues the check with any predicate.
+// field returns the field of e with the name v. If there is no such field, field adds an error to c.unknown and
+// returns nil. The caller then uses an arbitrary predicate instead of the clause and continues the check.
 func (c *checker) field(e *entity, v *syntax.Value) *field {
 	if v.IsText() {
 		if f := e.field(v.Text); f != nil && f.queryable() {

@@ -166,7 +166,7 @@ func (s *selectCompiler) value(f *field) string {
 	return col
 }
 
-// idOf returns the SQL expression, key, of the ID that represents the value of a field, and the table to which the ID
+// idOf returns key, the SQL expression of the ID that represents the value of a field, and the table to which the ID
 // belongs. ok is false if no ID represents the value.
 func (s *selectCompiler) idOf(f *field) (table, key string, ok bool) {
 	e := s.q.entity
@@ -370,8 +370,8 @@ func (s *selectCompiler) aggregate() (string, []cell) {
 }
 
 // aggregateItem returns the SQL expression of a column with an aggregate function, and the kind of its cell. It adds
-// the argument of the function to inner, the columns of the inner SELECT. sums returns the aggregates over the rows of
-// that SELECT.
+// the argument of the function to inner, the columns of the inner SELECT. The methods of sums return the aggregates
+// over the rows of that SELECT.
 func (s *selectCompiler) aggregateItem(col column, sums aggregates, inner *innerColumns) (item string, kind cellKind) {
 	if col.function == "count" && col.field == nil {
 		return sums.rows(), cellInteger

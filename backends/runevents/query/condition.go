@@ -24,8 +24,8 @@ func sqlBool(b bool) string {
 
 // expr returns the SQL condition of a clause or, if negated is true, of its negation. "not" is passed down to the
 // comparisons. A comparison with null is neither true nor false, so null meets neither a comparison nor its negation.
-// The exception is a match: no regular expression matches null, so null meets its negation. For some fields the same
-// holds for equality; see nullIsValue.
+// The exception is a match with a regular expression: no regular expression matches null, so null meets the negation
+// of a match. For some fields null also meets the negation of an equality; see nullIsValue.
 func (s *selectCompiler) expr(x expr, negated bool) string {
 	switch x := x.(type) {
 	case *andExpr:

@@ -8,8 +8,8 @@ type window struct {
 	latest     []*latestExpr // conditions of the query on latest_report?; they apply before the latest event is selected
 }
 
-// latestEvents returns a subquery that replaces the table of events. It has the latest event of each property of a
-// resource on a node within the window. If the query has a condition, the subquery has these steps:
+// latestEvents returns a subquery that replaces the table of events. For each property of a resource on a node, it
+// has the latest event within the window. If the query has a condition, the subquery has these steps:
 //
 //   - matching: the nodes and resources with an event in the window that meets the condition. The latest event of any
 //     other resource cannot meet it either.
@@ -53,12 +53,12 @@ const relatedResources = `, picked AS MATERIALIZED (SELECT id, type, title FROM 
 // comparedResources selects the pairs of node and resource whose events are compared.
 const comparedResources = `SELECT m.node, k.same FROM matching m JOIN kin k ON k.resource = m.resource`
 
-// resourceEvents returns the common table expression near for events, a SELECT of the events of the resources.
-// SQLite reads the events in the order of the expression. PostgreSQL would read all of them for each node if the
-// expression were not materialized.
-func (c *compiler) resourceEvents(events string) string {
+// resourceEvents returns the common table expression with the name "near". eventsQuery is its SELECT, which reads the
+// events of the resources. SQLite reads the events in the order of the expression. PostgreSQL would read all of them
+// for each node if the expression were not materialized.
+func (c *compiler) resourceEvents(eventsQuery string) string {
 	if c.postgres() {
-		return ", near AS MATERIALIZED (" + events + ") "
+		return ", near AS MATERIALIZED (" + eventsQuery + ") "
 	}
-	return ", near AS NOT MATERIALIZED (" + events + ") "
+	return ", near AS NOT MATERIALIZED (" + eventsQuery + ") "
 }

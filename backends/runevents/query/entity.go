@@ -140,7 +140,8 @@ func entities(corrective bool) map[string]*entity {
 	return all
 }
 
-// byCertname returns the relations by certname to all entities with a certname, and the relations in extras.
+// byCertname returns relations, by the names of the related entities. These are the relations in extras and, for each
+// other entity that has a certname, a relation between rows with the same certname.
 func byCertname(extras map[string]relation) map[string]relation {
 	all := make(map[string]relation)
 	for _, name := range []string{

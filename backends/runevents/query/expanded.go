@@ -8,9 +8,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/runevents/packed"
 )
 
-// expanded returns the SQL expression of a field that is a list of a report: its events, logs or metrics. The
-// expression is a subquery for each report, so that only one report's list is in memory at a time. kind is the kind of
-// the cell, and href the last part of the path under which the list has a route of its own.
+// expanded returns the SQL expression of a field whose value is a list that belongs to a report: its events, logs or
+// metrics. The expression is a subquery for each report, so that only one report's list is in memory at a time. kind
+// is the kind of the cell. href is the last part of the path of the route that returns this list alone.
 func (s *selectCompiler) expanded(f *field) (sql string, kind cellKind, href string) {
 	if f.column != "events" {
 		return "(SELECT d." + f.column + " FROM run_report_details d WHERE d.at = " + s.column("r", "producer_timestamp") +
@@ -45,8 +45,8 @@ func (c *compiler) jsonBool(col string) string {
 	return "json(CASE " + col + " WHEN 1 THEN 'true' WHEN 0 THEN 'false' END)"
 }
 
-// detail answers with the logs or metrics of one report, as pl.detail says. The list is empty if retention has deleted
-// it.
+// detail answers with the logs or the metrics of one report; pl.detail says which of the two. The list is empty if
+// retention has deleted it.
 func (s *Service) detail(ctx context.Context, tx *sql.Tx, pl *plan, out *output) error {
 	reportHash, _ := decodeHash(pl.scope.Report) // checkScope has refused invalid hashes
 	var compressed []byte

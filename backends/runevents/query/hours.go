@@ -23,7 +23,7 @@ const maxHours = 1 << 40
 type interval struct{ from, until int64 }
 
 // timeBounds returns the interval to which a predicate restricts events. ok is false if the predicate contains any
-// other condition.
+// condition other than a bound of the timestamp.
 func timeBounds(x expr) (bounds interval, ok bool) {
 	bounds, ok = interval{-maxHours * hourLength, maxHours * hourLength}, true
 	conjuncts(x, func(x expr) {
@@ -85,10 +85,10 @@ func (i interval) wholeHours() (first, end int64) {
 }
 
 // hourlyCounts returns a subquery, with joins, that replaces the table of events in the FROM clause. The subquery has
-// the given columns, which are among at, node and status, and a column n for the number of events that a row
-// represents. For the whole hours of the interval it reads the stored counts, and for the incomplete hours at both ends
-// the events themselves. If the columns include the node, it uses the counts of each node, and otherwise the total
-// counts.
+// the given columns, each of which is "at", "node" or "status", and a column "n" for the number of events that a row
+// represents. For the whole hours of the interval it reads the stored counts, and for the incomplete hours at both
+// ends it reads the events themselves. If the columns include "node", it uses the counts of each node, and otherwise
+// the total counts.
 func (s *selectCompiler) hourlyCounts(columns []string, bounds interval) string {
 	first, end := bounds.wholeHours()
 	readColumns, table := []string{"status", "hour"}, "run_event_counts" // all columns: this table is small

@@ -103,7 +103,8 @@ func AcceptsJSON(accept []string) bool {
 	return false
 }
 
-// excludes reports whether the parameters of a media type or a coding contain "q=0", by which the client excludes it.
+// excludes reports whether the parameters of a media type or a coding contain "q=0", with which a client excludes
+// that media type or coding.
 func excludes(parameters string) bool {
 	for p := range strings.SplitSeq(parameters, ";") {
 		name, v, _ := strings.Cut(strings.TrimSpace(p), "=")

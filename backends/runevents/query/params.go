@@ -51,8 +51,8 @@ var allowedParams = map[string][]string{
 // params are the parameters of a request, from the URL or a JSON body. The values from a URL are strings.
 type params map[string]*syntax.Value
 
-// readParams reads the parameters of a request for an entity. It returns an error for a name that allowedParams does
-// not list, and for a repeated one.
+// readParams reads the parameters of a request for an entity. It returns an error for a parameter that allowedParams
+// does not list, and for a parameter that occurs more than once.
 func readParams(r *http.Request, entity string) (params, error) {
 	names, ok := allowedParams[entity]
 	if !ok {
@@ -85,10 +85,10 @@ func readParams(r *http.Request, entity string) (params, error) {
 	return p, p.readBody(r, names)
 }
 
-// add adds the parameter key with the value v. It returns an error if names, the allowed parameters, does not contain
-// it or if p contains it already.
-func (p params) add(names []string, key string, v *syntax.Value) error {
-	if !slices.Contains(names, key) {
+// add adds the parameter key with the value v. It returns an error if key is not in allowed, the list of allowed
+// parameters, or if p contains key already.
+func (p params) add(allowed []string, key string, v *syntax.Value) error {
+	if !slices.Contains(allowed, key) {
 		return refuse("Unsupported query parameter '%s'", syntax.Clip(key))
 	}
 	if _, repeated := p[key]; repeated {
@@ -104,9 +104,9 @@ func bodyTooLong() error {
 		strconv.Itoa(syntax.MaxBytes) + " bytes"}
 }
 
-// readBody adds the parameters in the JSON body of a request to p. names are the allowed parameters. An empty body has
-// no parameters.
-func (p params) readBody(r *http.Request, names []string) error {
+// readBody adds the parameters in the JSON body of a request to p. allowed lists the allowed parameters. An empty
+// body has no parameters.
+func (p params) readBody(r *http.Request, allowed []string) error {
 	if r.ContentLength > syntax.MaxBytes {
 		return bodyTooLong()
 	}
@@ -146,7 +146,7 @@ func (p params) readBody(r *http.Request, names []string) error {
 		if m.Key == "order_by" && m.Value.IsText() {
 			return refuse("Illegal value '%s' for :order_by; expected an array of maps.", m.Value.Plain())
 		}
-		if err := p.add(names, m.Key, m.Value); err != nil {
+		if err := p.add(allowed, m.Key, m.Value); err != nil {
 			return err
 		}
 	}

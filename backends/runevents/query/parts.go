@@ -22,8 +22,8 @@ type part struct {
 // manyRows is the limit of a query above which its answer counts as long.
 const manyRows = 1000
 
-// inParts reports whether rows with the given columns are written in parts: rows of events, on SQLite, in an answer
-// that may be long, and without functions.
+// inParts reports whether rows with the given columns are written in parts. This is the case for rows of events on
+// SQLite if the answer may be long and none of the columns is a function.
 func (s *selectCompiler) inParts(columns []column) bool {
 	return !s.c.postgres() && s.q.entity.name == "events" && !s.narrow && (s.q.limit == 0 || s.q.limit > manyRows) &&
 		!slices.ContainsFunc(columns, func(col column) bool { return col.function != "" })
@@ -91,9 +91,9 @@ func newPartWriter(ctx context.Context, tx *sql.Tx, p part) (*partWriter, error)
 	return &partWriter{rowWriter: newRowWriter(nil, st, ""), lookup: lookup}, nil
 }
 
-// cacheMissing adds the encoded members that the given rows need to the cache, unless they are in the cache already. It
-// looks them up with one statement. The index column is the position of the ID in each row. Members that are longer
-// than fragmentMax are not cached; append looks them up again.
+// cacheMissing adds encoded members to the cache: those that the given rows need and that are not in the cache yet.
+// It looks them up with one statement. column is the index of the ID in each row. Members that are longer than
+// fragmentMax are not cached; append looks them up again.
 func (p *partWriter) cacheMissing(rows [][]any, column int) error {
 	p.missing = append(p.missing[:0], '[') // a JSON array of IDs
 	for _, values := range rows {
@@ -117,7 +117,7 @@ func (p *partWriter) cacheMissing(rows [][]any, column int) error {
 var errNoPart = errors.New("there is no such part")
 
 // append appends the encoded members for the given ID to b, with a comma before each member. It returns errNoPart if
-// the other table has no row with this ID.
+// the table to which the ID refers has no row with this ID.
 func (p *partWriter) append(b []byte, id int64) ([]byte, error) {
 	if text, ok := p.cache.get(id); ok {
 		return append(b, text...), nil
@@ -132,8 +132,8 @@ func (p *partWriter) append(b []byte, id int64) ([]byte, error) {
 	return b, err
 }
 
-// lookUp looks up ids, a JSON array, and calls fn with every ID and its encoded members, which are valid until fn
-// returns. IDs that do not exist are omitted.
+// lookUp looks up the IDs in ids, a JSON array, and calls fn with every ID that exists and with its encoded members.
+// The members are valid until fn returns.
 func (p *partWriter) lookUp(ids string, fn func(id int64, text []byte)) error {
 	rows, err := p.lookup.Query(ids) //nolint:noctx // rows by their keys; the transaction has the context
 	if err != nil {

@@ -122,8 +122,8 @@ func (s *Service) planRows(pl *plan, c *checker, clause *syntax.Value, pg page) 
 	return nil
 }
 
-// planCounts plans a query for counts of events by the given kinds of subjects, the keys of the map subjects. It sets
-// pl.counts and pl.query.
+// planCounts plans a query for counts of events by the given kinds of subjects. The kinds that exist are the keys of
+// the map subjects. planCounts sets pl.counts and pl.query.
 func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p params, pg page, kinds []string) error {
 	aggregate := pl.entity == "aggregate-event-counts"
 	if !aggregate { // only aggregate-event-counts accepts a list of kinds
@@ -179,9 +179,9 @@ func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p param
 	return nil
 }
 
-// restrict adds the conditions of pl.scope to q, and the default conditions: active nodes, and reports of type "agent".
-// c, which has checked the clauses of the query, tells whether these replace the default conditions. restrict also sets
-// pl.wide, and copies the conditions on latest_report? to pl.distinct.
+// restrict adds the conditions of pl.scope to q, and the default conditions: active nodes, and reports of type
+// "agent". c has checked the clauses of the query, and tells whether the query replaces a default condition by its
+// own. restrict also sets pl.wide, and copies the conditions on latest_report? to pl.distinct.
 func (s *Service) restrict(pl *plan, c *checker, q *query) {
 	if pl.distinct != nil {
 		conjuncts(q.where, func(x expr) {

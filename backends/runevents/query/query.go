@@ -321,8 +321,8 @@ func (s *Service) writeAggregateCounts(ctx context.Context, tx *sql.Tx, pl *plan
 	return err
 }
 
-// statusError converts the error of a query that the client can understand to an [Error]. It returns any other error
-// unchanged.
+// statusError converts an error of a query to an [Error] if the client can understand the error. It returns any other
+// error unchanged.
 func statusError(ctx context.Context, err error) error {
 	if e := asError(err); e != nil {
 		return e

@@ -35,8 +35,8 @@ type rowWriter struct {
 	values     []any   // the row that is being written, an element of rows
 }
 
-// newRowWriter returns a writer for the rows of a statement, which reads one row at a time. prefix is the part of the
-// path before /query in links.
+// newRowWriter returns a writer for the rows of a statement. The writer reads one row at a time, unless allocate is
+// called for more. prefix is the part of the path before /query in links.
 func newRowWriter(w io.Writer, st *statement, prefix string) *rowWriter {
 	n := len(st.cells) + len(st.parts)
 	if st.hashColumn >= 0 {
@@ -54,7 +54,8 @@ func newRowWriter(w io.Writer, st *statement, prefix string) *rowWriter {
 	return rw
 }
 
-// allocate allocates memory for the rows that are read at once, each with width columns.
+// allocate allocates the memory for the rows that are read together. rows is their number, and width is the number of
+// columns of each row.
 func (rw *rowWriter) allocate(rows, width int) {
 	rw.rows, rw.dest = make([][]any, rows), make([][]any, rows)
 	for i := range rw.rows {

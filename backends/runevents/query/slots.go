@@ -60,8 +60,8 @@ type lease struct {
 	long, memory bool
 }
 
-// mayBuffer reports whether an answer of n bytes so far may remain in the buffer. If not, it must be sent. On its first
-// call it tries to acquire the memory.
+// mayBuffer reports whether an answer of n bytes so far may remain in the buffer. If it may not, the answer must be
+// sent. On its first call mayBuffer tries to acquire the memory for the buffer.
 func (l *lease) mayBuffer(n int) bool {
 	if n >= maxBuffered {
 		return false

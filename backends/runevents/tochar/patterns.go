@@ -147,10 +147,10 @@ func hour12(t time.Time) int { return (t.Hour()+11)%12 + 1 }
 
 func secondOfDay(t time.Time) int { return t.Hour()*3600 + t.Minute()*60 + t.Second() }
 
-// fraction returns a function that returns the first digits of the fraction of a second.
-func fraction(digits int) func(time.Time) int {
+// fraction returns a function that returns the first digitCount digits of the fraction of a second.
+func fraction(digitCount int) func(time.Time) int {
 	unit := 1_000_000_000
-	for range digits {
+	for range digitCount {
 		unit /= 10
 	}
 	return func(t time.Time) int { return t.Nanosecond() / unit }
@@ -159,7 +159,8 @@ func fraction(digits int) func(time.Time) int {
 // year returns the year as a positive number; for years before the year 1, it is the number of the year BC.
 func year(t time.Time) int { return historical(t.Year()) }
 
-// historical returns the year without a sign: as there is no year 0, the year 0 is 1 BC.
+// historical returns a year without a sign, as historians number it. They have no year 0, so the year 0 is 1 BC, and
+// the year -1 is 2 BC.
 func historical(year int) int {
 	if year <= 0 {
 		return 1 - year

@@ -298,8 +298,8 @@ func Number(n int64, template string) string {
 	return strings.Repeat(" ", max(0, width+1-len(text))) + text
 }
 
-// Timestamp returns a PostgreSQL expression for the timestamp of value, an SQL expression in Unix milliseconds. The
-// result is exact to the millisecond even for times that a double cannot represent exactly.
+// Timestamp returns a PostgreSQL expression for a timestamp. value is an SQL expression for the same time in Unix
+// milliseconds. The result is exact to the millisecond even for times that a double cannot represent exactly.
 func Timestamp(value string) string {
 	return "timestamp 'epoch' + (" + value + ") / 1000 * interval '1 second' + (" + value +
 		") % 1000 * interval '1 millisecond'"

@@ -18,7 +18,7 @@ type Person struct {
 	mail, password string
 }
 
-// NewPerson returns a person with an account. Its browser stops at redirectURI.
+// NewPerson returns a person with an account. The person's browser stops at redirectURI.
 func NewPerson(t *testing.T, mail, password, redirectURI string) *Person {
 	t.Helper()
 	jar, err := cookiejar.New(nil)

@@ -224,7 +224,7 @@ func bare(root *parse.ListNode) (words []string) {
 	return words
 }
 
-// writeText writes the text of nodes, in which the constant action stands for each action with a result.
+// writeText writes the text of nodes. Instead of each action with a result, it writes the constant action.
 func writeText(out *strings.Builder, nodes ...*parse.ListNode) {
 	for _, list := range nodes {
 		if list == nil { // there is no else
@@ -378,9 +378,9 @@ func sample(e ast.Expr) (message string, ok bool) {
 	return "", false
 }
 
-// Check compares the texts with a catalogue in the language tag. The test fails for each text that is in English only
-// or not in the catalogue, for each unused entry, and for each translation whose placeholders differ from those of the
-// English text.
+// Check compares the texts with a catalogue, whose language has the given tag. The test fails for each text that is
+// in English only or not in the catalogue, for each unused entry, and for each translation whose placeholders differ
+// from those of the English text.
 func (x *Texts) Check(t testing.TB, tag string, catalogue []byte) {
 	t.Helper()
 	for _, fault := range x.faults(tag, catalogue) {
@@ -452,7 +452,7 @@ func (x *Texts) checkMessages(tag string, file *locale.File, report func(format 
 	}
 }
 
-// matches reports whether sample could be made from the message english by filling its placeholders.
+// matches reports whether sample could be made from an English message by filling the placeholders of the message.
 func matches(english, sample string) bool {
 	expression := regexp.QuoteMeta(strings.TrimSuffix(english, "."))
 	for _, name := range locale.Placeholders(english) {
@@ -461,14 +461,14 @@ func matches(english, sample string) bool {
 	return regexp.MustCompile("(?is)^" + expression + "$").MatchString(strings.TrimSuffix(sample, "."))
 }
 
-// samePlaceholders reports whether two texts have the same placeholders. The placeholder optional, if not empty, may be
-// missing in the translation.
-func samePlaceholders(english, text, optional string) bool {
+// samePlaceholders reports whether two texts have the same placeholders. The placeholder called optionalName may be
+// missing in the translation. optionalName may be empty.
+func samePlaceholders(english, text, optionalName string) bool {
 	a, b := locale.Placeholders(english), locale.Placeholders(text)
 	slices.Sort(a)
 	slices.Sort(b)
-	if !slices.Contains(b, optional) {
-		a = slices.DeleteFunc(a, func(name string) bool { return name == optional })
+	if !slices.Contains(b, optionalName) {
+		a = slices.DeleteFunc(a, func(name string) bool { return name == optionalName })
 	}
 	return slices.Equal(a, b)
 }

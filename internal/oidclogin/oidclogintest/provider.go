@@ -147,7 +147,8 @@ func answer(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value)
 }
 
-// Visit requests the authorization URL location as a browser does, and returns the query of the authorization response.
+// Visit requests location, an authorization URL, as a browser does. It returns the query of the authorization
+// response.
 func (p *Provider) Visit(location string) url.Values {
 	p.tb.Helper()
 	u, err := url.Parse(location)

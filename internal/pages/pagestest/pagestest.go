@@ -75,8 +75,8 @@ func (b *Browser) Post(path string, fields url.Values, header ...string) *Page {
 	return b.Do(http.MethodPost, path, fields.Encode(), header...)
 }
 
-// Do sends a request. header has alternately names and values. A posted body is sent as a form unless header has
-// another content type.
+// Do sends a request. header contains the name of each header, followed by its value. A posted body is sent as a form
+// unless header has another content type.
 func (b *Browser) Do(method, path, body string, header ...string) *Page {
 	b.T.Helper()
 	r, err := http.NewRequestWithContext(b.T.Context(), method, b.URL+strings.TrimPrefix(path, b.URL),
@@ -139,7 +139,7 @@ func (p *Page) Hidden(name string) string {
 	return ""
 }
 
-// Send sends a form with the token of the page. fields has alternately names and values.
+// Send sends a form with the token of the page. fields contains the name of each field, followed by its value.
 func (p *Page) Send(path string, fields ...string) *Page {
 	p.T.Helper()
 	values := url.Values{"token": {p.Hidden("token")}}

@@ -100,8 +100,8 @@ func (b *browser) get(path string) (status int, location string) {
 	return response.StatusCode, response.Header.Get("Location")
 }
 
-// begin starts the sign-in of a person called name, and returns the query of the answer from the provider. confirmed is
-// the claim email_verified.
+// begin starts the sign-in of a person with the given name, and returns the query of the answer from the provider.
+// confirmed is the claim email_verified.
 func (b *browser) begin(name string, confirmed any) url.Values {
 	b.t.Helper()
 	claims := map[string]any{"sub": "visitor-" + name, "email": "visitor-" + name + "@example.com", "email_verified": confirmed}

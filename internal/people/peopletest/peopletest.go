@@ -108,8 +108,8 @@ func (a *attack) refused(p *oidclogin.Person) {
 	}
 }
 
-// adopted signs in the first person who has a member's address. The person must get the member's account if a.Adopts is
-// set, and be refused otherwise.
+// adopted signs in the first person who has a member's address. The person must get the member's account if a.Adopts
+// is set, and must be refused otherwise.
 func (a *attack) adopted(p *oidclogin.Person, member string) {
 	a.t.Helper()
 	if a.Adopts {

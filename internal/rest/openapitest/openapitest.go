@@ -28,7 +28,7 @@ var documents struct {
 	byText map[string]*Document
 }
 
-// New returns the OpenAPI document with a text. The test ends if the text is not such a document.
+// New returns the OpenAPI document that a text contains. The test ends if the text is not such a document.
 func New(tb testing.TB, text []byte) *Document {
 	tb.Helper()
 	documents.Lock()

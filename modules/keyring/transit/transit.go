@@ -242,7 +242,7 @@ func (t *Transit) open(ctx context.Context, dir string, logger *zap.Logger) ([][
 	return t.Unwrap(ctx, dir)
 }
 
-// Wrap makes the server encrypt a master key. The result is a text vault:v1:….
+// Wrap makes the server encrypt a master key. The result is a text of the form vault:v1:….
 func (t *Transit) Wrap(ctx context.Context, key []byte) (string, error) {
 	return t.key.Encrypt(ctx, key, associatedData)
 }

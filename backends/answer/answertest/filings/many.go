@@ -51,8 +51,8 @@ func ManyName(n int) string {
 	return "Issuer" + string(name)
 }
 
-// Ask returns a question about an issuer of Many. n selects the question, in which the issuer's name replaces that of
-// the excerpt.
+// Ask returns a question about an issuer of Many. It takes the question that n selects from questions, and replaces
+// the name of the excerpt's issuer in it by the name of the issuer of Many.
 func Ask(questions []Question, n, issuer int) string {
 	q := questions[(7*n)%len(questions)]
 	return strings.ReplaceAll(q.Query, q.Issuer, ManyName(issuer))

@@ -74,7 +74,8 @@ type FactKey struct {
 // KeyOf returns the key of a fact.
 func KeyOf(f kernel.Fact) FactKey { return FactKey{f.Metric, f.Period.End, f.Period.Months} }
 
-// sortedFacts returns facts by metric, those of one metric from the latest to the earliest.
+// sortedFacts returns the facts ordered by metric. Facts of the same metric are ordered from the latest to the
+// earliest.
 func sortedFacts(best map[FactKey]candidateFact) []kernel.Fact {
 	facts := make([]kernel.Fact, 0, len(best))
 	for _, f := range best {

@@ -32,7 +32,8 @@ type cover struct {
 	end          kernel.Day // the last day of the period, or the day of the event, that the filing reports on
 }
 
-// coverOf reads the cover. Fields that it does not find stay empty; without a name all fields are empty.
+// coverOf reads the cover of a filing from its pages. Fields that it does not find stay empty. If it does not find
+// the name, all fields are empty.
 func coverOf(pages []Page) (c cover) {
 	var b strings.Builder
 	for _, page := range pages[:min(len(pages), coverPages)] {

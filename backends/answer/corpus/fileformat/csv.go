@@ -105,7 +105,7 @@ const (
 // priceTable has the index of each column in a row of the table, or -1 for a missing column.
 type priceTable [priceColumnCount]int
 
-// cell returns the text of a row in a column, or the empty string if the row does not have it.
+// cell returns the text of a row in a column, or the empty string if the row does not have that column.
 func (t priceTable) cell(row []string, column int) string {
 	if t[column] < 0 || t[column] >= len(row) {
 		return ""

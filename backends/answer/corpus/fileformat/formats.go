@@ -74,8 +74,9 @@ const MetaSuffix = ".meta.json"
 // maxMeta is the largest size of a description file in bytes.
 const maxMeta = 64 << 10
 
-// ReadFile reads the documents of a file, whose format must be known, and its description file. name is the path of the
-// file relative to the ingested folder. Without a URL in base or in the description file, the URL is that of nameURL.
+// ReadFile reads the documents of a file, whose format must be known, and its description file. name is the path of
+// the file relative to the ingested folder. If neither base nor the description file has a URL, the URL is the one
+// that nameURL returns.
 func ReadFile(ctx context.Context, f File, name string, base Source, out Emit) error {
 	format := Of(f.Path)
 	if format.MaxSize > 0 && f.Size > format.MaxSize {
@@ -226,7 +227,7 @@ func (r *record) source(base Source) (Source, error) {
 // maxAliases bounds the other names of an issuer in one document.
 const maxAliases = 50
 
-// parseTime parses a time of RFC 3339 or a day, which means its beginning in UTC.
+// parseTime parses a time in the form of RFC 3339, or a day, which stands for the beginning of that day in UTC.
 func parseTime(value string) (time.Time, error) {
 	if day, ok := kernel.ParseDay(value); ok {
 		return day.Time(), nil

@@ -249,8 +249,8 @@ func (d *htmlReader) endPage() {
 	}
 }
 
-// readTable reads a table. It reads the content of a table that contains other tables like other elements, and the rows
-// of a table with a single row or column as paragraphs.
+// readTable reads a table. If the table contains other tables, readTable reads its content like that of other
+// elements. If the table has a single row or column, readTable reads each row as a paragraph.
 func (d *htmlReader) readTable(n *html.Node, depth int) {
 	var rows [][]string
 	var covered []int // for each column, how many of the next rows a cell of an earlier row covers
@@ -299,10 +299,10 @@ func (d *htmlReader) readTable(n *html.Node, depth int) {
 	d.addBlock(tables.Markdown(grid))
 }
 
-// cellsOf returns the texts of the cells of a row. A cell that spans several columns is followed by empty cells, and a
-// column that a cell of an earlier row covers has an empty cell. covered has, for each column, the number of rows from
-// this one on that such a cell covers. cellsOf changes covered, and returns as nextCovered the same numbers from the
-// next row on. hasNested reports whether a cell contains a table.
+// cellsOf returns the texts of the cells of a row. A cell that spans several columns is followed by empty cells. If a
+// cell of an earlier row covers a column, the column has an empty cell. For each column, covered has the number of
+// rows, counted from this row, that a cell of an earlier row covers. cellsOf changes covered, and returns the same
+// numbers, counted from the next row, as nextCovered. hasNested reports whether a cell contains a table.
 func cellsOf(tr *html.Node, depth int, covered []int) (cells []string, nextCovered []int, hasNested bool) {
 	for c := tr.FirstChild; c != nil && len(cells) < maxCells; c = c.NextSibling {
 		if c.DataAtom != atom.Td && c.DataAtom != atom.Th || isHidden(c) {

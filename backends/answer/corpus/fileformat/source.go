@@ -170,8 +170,8 @@ func (s *Source) Digest() string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Period returns the period that the document reports on, from Fiscal and PeriodEnd. The period of a document other
-// than a filing that states neither is the year of its publication. Unknown fields are zero.
+// Period returns the period that the document reports on, from Fiscal and PeriodEnd. If the document states neither
+// of them and is not a filing, the period is the year of its publication. Unknown fields are zero.
 func (s *Source) Period() kernel.Period {
 	p := kernel.Period{}
 	if found := metrics.Periods(s.Fiscal); len(found) > 0 {

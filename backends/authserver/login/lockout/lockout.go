@@ -159,8 +159,8 @@ func (l *Lockout) index(t *table, h hash, now time.Duration) (index uint32, ok b
 	return l.add(t, h, now)
 }
 
-// count counts a failure of an entry. It locks the entry, and returns true, if the number of failures reaches the
-// limit.
+// count counts a failure of an entry. If the number of failures reaches the limit, count locks the entry and returns
+// true.
 func (l *Lockout) count(t *table, index uint32, limit int, now time.Duration) (locks bool) {
 	e := &t.entries[index]
 	if e.failures++; int64(e.failures) < int64(limit) {

@@ -60,7 +60,8 @@ func (t *table) sweep(now time.Duration) (ended int) {
 	return ended
 }
 
-// expire removes the first entry of a list if it has ended, and reports whether it did so.
+// expire removes the first entry of a list if the window or lock of that entry has ended. It reports whether it has
+// removed the entry.
 func (t *table) expire(list uint32, now time.Duration) bool {
 	first := t.entries[list].next
 	if first == list || t.entries[first].ends > now {

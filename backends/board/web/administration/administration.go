@@ -209,7 +209,7 @@ func rightNames(mask rights.Mask, knownRights []admin.Right) (names []string) {
 	return names
 }
 
-// maskOf returns the mask of those of knownRights whose names are in names. It leaves out unknown names.
+// maskOf returns the mask of the rights in knownRights whose names are in names. It leaves out unknown names.
 func maskOf(names []string, knownRights []admin.Right) (mask rights.Mask) {
 	for _, right := range knownRights {
 		if slices.Contains(names, right.Name) {

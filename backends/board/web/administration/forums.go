@@ -208,9 +208,9 @@ func (c *Call) matrix() error {
 	return c.showMatrix(nil, id, groupID, nil)
 }
 
-// showMatrix shows the rights of the group with the id groupID in the forum with this id or, if groupID is 0, of all
-// groups. refusal is the reason why a sent form was refused, or nil. overrides holds the values of that form by group,
-// which are then shown instead of the stored values.
+// showMatrix shows the rights of the group with the id groupID in the forum with this id. If groupID is 0, it shows
+// the rights of all groups in that forum. refusal is the reason why a sent form was refused, or nil. overrides holds
+// the values of that form by group, which are then shown instead of the stored values.
 func (c *Call) showMatrix(refusal error, id, groupID int64, overrides map[int64]admin.Override) error {
 	f, err := c.Admin.ForumByID(c.Context(), c.Actor, id)
 	if err != nil {

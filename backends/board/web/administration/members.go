@@ -151,8 +151,8 @@ var newPassword = resource.Action[*Call]{
 	},
 }
 
-// until returns the end that a form gives: the end of a date, or a number of days from now. It returns 0 if the form
-// gives no end.
+// until returns the end of a ban or suspension that a form gives: the end of a date, or a number of days from now. It
+// returns 0 if the form gives no end.
 func (c *Call) until() (kernel.Moment, error) {
 	if text := c.Form.Text("date"); text != "" {
 		day, err := time.ParseInLocation(time.DateOnly, text, c.Actor.User.Zone())

@@ -169,13 +169,13 @@ func init() {
 	sanitizers = newNamespace(sanitizerMembers())
 }
 
-// hostValue returns a member whose value is the result of an operation of the host without arguments.
+// hostValue returns a member whose value is the result of an operation of the host. The operation has no arguments.
 func hostValue(operation byte) member {
 	return member{value: func(rt *Runtime) goja.Value { return rt.decoded(rt.ask(operation, nil)) }}
 }
 
-// hostMethod returns a method that performs an operation of the host with the method's first argument, a string such as
-// a selector.
+// hostMethod returns a method that performs an operation of the host. The argument of the operation is the method's
+// first argument, a string such as a selector.
 func hostMethod(operation byte) member {
 	return member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 		return rt.decoded(rt.ask(operation, wire.AppendText(rt.arguments(), text(c.Argument(0)))))

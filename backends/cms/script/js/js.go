@@ -83,8 +83,8 @@ func New(code *Code) *Runtime {
 	return rt
 }
 
-// Interrupt stops the running script, before its next step, with reason, which is ErrTime or ErrMemory. Interrupt may
-// be called from any goroutine.
+// Interrupt stops the running script before its next step. reason is either ErrTime or ErrMemory. Interrupt may be
+// called from any goroutine.
 func (rt *Runtime) Interrupt(reason error) { rt.vm.Interrupt(reason) }
 
 // The reasons for interrupting a call.
@@ -96,8 +96,8 @@ var (
 // errPending is the error of a call that has returned a promise that will never be resolved.
 var errPending = errors.New("the handler's promise is not resolved, and no code is left to run that could resolve it")
 
-// Run calls the method that frame, the payload of a Call frame, names, and appends the payload of a Result frame to
-// result.
+// Run calls the method that a Call frame names, and appends the payload of a Result frame to result. frame is the
+// payload of the Call frame.
 func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
 	rt.host = host
 	r := wire.NewReader(frame)
@@ -135,8 +135,9 @@ func (rt *Runtime) Run(host Host, frame, result []byte) []byte {
 }
 
 // method calls a method of a class with data as its first argument, and returns the encoded result; see answer. The
-// class is an export of the file that requiringFile requires by the given name. If export is empty, the file exports
-// the class itself. class, the name of the class, is for errors only.
+// class is in the file that requiringFile requires by the given name. export is the name under which that file
+// exports the class. If export is empty, the file exports the class itself. class, the name of the class, is for
+// errors only.
 func (rt *Runtime) method(requiringFile, name, export, class, method string, data goja.Value) ([]byte, error) {
 	found, err := rt.code.find(rt.host, requiringFile, name)
 	if err != nil {
@@ -292,8 +293,8 @@ func (rt *Runtime) throw(code int, message string) {
 // fail throws an Error without a code in the script.
 func (rt *Runtime) fail(message string) { rt.throw(0, message) }
 
-// check throws err in the script, unless err is nil. An exception of the script is thrown unchanged, and an error of
-// the host with its code and message.
+// check throws err in the script, unless err is nil. It throws an exception of the script unchanged. It throws an
+// error of the host as an error with the same code and message.
 func (rt *Runtime) check(err error) {
 	if err == nil {
 		return

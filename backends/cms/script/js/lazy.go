@@ -19,8 +19,8 @@ type namespace struct {
 	members map[string]member
 }
 
-// newNamespace returns a namespace with the given members. When a script lists the members, those in first come first,
-// and the others follow in alphabetical order.
+// newNamespace returns a namespace with the given members. When a script lists the members, the list begins with the
+// members named in first. The others follow in alphabetical order.
 func newNamespace(members map[string]member, first ...string) *namespace {
 	names := first
 	for _, name := range slices.Sorted(maps.Keys(members)) {

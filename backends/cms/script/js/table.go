@@ -40,8 +40,8 @@ func (rt *Runtime) Load(host Host, frame, result []byte) []byte {
 	return t.appendLoaded(result, nil)
 }
 
-// Table evaluates Routes.js and appends the payload of a Result frame to result, which contains the routes table and
-// its classes. The names of the classes are unique, even if two files export classes with the same name.
+// Table evaluates Routes.js and appends the payload of a Result frame to result. The payload contains the routes
+// table and its classes. The names of the classes are unique, even if two files export classes with the same name.
 func (rt *Runtime) Table(host Host, result []byte) []byte {
 	rt.host = host
 	t := &tableBuilder{rt: rt, taken: make(map[string]bool), names: make(map[*goja.Object]string)}
@@ -99,8 +99,8 @@ func (rt *Runtime) loadedScripts() (scripts []*source) {
 	return scripts
 }
 
-// appendError appends the payload of a Result frame to result, which contains an error in the file name with its
-// position.
+// appendError appends the payload of a Result frame to result. The payload contains an error with its position. name
+// is the name of the file with the error.
 func (rt *Runtime) appendError(name string, err error, result []byte) []byte {
 	p, ok := errors.AsType[*SourceError](err)
 	if !ok {
@@ -115,8 +115,8 @@ func (p *SourceError) append(buf []byte) []byte {
 	return wire.AppendText(buf, p.Message[:min(len(p.Message), maxErrorText)])
 }
 
-// problem converts an error to a SourceError. Its position is that of the innermost call or, if that is not known, the
-// file name without a line.
+// problem converts an error to a SourceError. The position of the error is that of the innermost call. If the
+// position of that call is not known, the error has the given file name without a line.
 func (rt *Runtime) problem(name string, err wireError) *SourceError {
 	converted := &SourceError{File: name, Message: err.message}
 	switch err.kind {
@@ -192,8 +192,8 @@ func (rt *Runtime) methods(object *goja.Object) (found []string) {
 	return found
 }
 
-// appendLoaded appends the payload of a Result frame to result, which contains the classes in t.found, the problems
-// found in all files, and the table, unless that is nil.
+// appendLoaded appends the payload of a Result frame to result. The payload contains the classes in t.found, the
+// problems found in all files, and the table, unless that is nil.
 func (t *tableBuilder) appendLoaded(result []byte, table *value) []byte {
 	result = wire.AppendUint(append(result, wire.Loaded), uint64(len(t.found)))
 	for _, c := range t.found {
@@ -327,9 +327,9 @@ func (t *tableBuilder) fail(pos position, format string, args ...any) {
 // maxTable limits the nesting of a routes table.
 const maxTable = 32
 
-// value converts a value in the routes table that is nested in depth other values. expr is the expression of the value
-// in Routes.js, or nil if that is not known; pos is the position of the expression or, if that is not known, of the
-// innermost expression around it.
+// value converts a value in the routes table. depth is the number of values that contain this value. expr is the
+// expression of the value in Routes.js, or nil if that is not known; pos is the position of the expression or, if
+// that is not known, of the innermost expression around it.
 func (t *tableBuilder) value(v goja.Value, expr ast.Expression, pos position, depth int) value {
 	converted := value{kind: wire.Null, pos: pos}
 	if depth > maxTable {

@@ -30,7 +30,8 @@ func (rt *Runtime) read(r *wire.Reader) (goja.Value, error) {
 	return value, r.Err()
 }
 
-// readValue decodes a value that is nested in depth other values. A value that is nested too deeply becomes null.
+// readValue decodes a value. depth is the number of values that contain this value. A value that is nested too deeply
+// becomes null.
 func (rt *Runtime) readValue(r *wire.Reader, depth int) goja.Value {
 	switch kind := r.Byte(); kind {
 	case wire.True, wire.False:

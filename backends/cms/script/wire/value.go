@@ -51,8 +51,8 @@ func AppendBool(buf []byte, value bool) []byte {
 // another type is encoded by encoding/json. Members of objects are sorted by name.
 func AppendValue(buf []byte, value any) ([]byte, error) { return appendValue(buf, value, 0) }
 
-// appendValue appends a value that is nested in depth other values. Values of types without an encoding are appended as
-// JSON.
+// appendValue appends a value. depth is the number of values that contain this value. Values of types without an
+// encoding are appended as JSON.
 func appendValue(buf []byte, value any, depth int) (_ []byte, err error) {
 	if depth > MaxNesting {
 		return buf, errNesting

@@ -98,8 +98,9 @@ func NewConn(r io.Reader, w io.Writer, limit int) *Conn {
 	return &Conn{in: r, out: w, limit: limit, buffer: make([]byte, 4096)}
 }
 
-// Read reads a frame: 4 bytes with the length of the rest, 1 byte with the kind, and the payload. The payload is valid
-// until the next call of Read. At the end of the input Read returns io.EOF, and within a payload io.ErrUnexpectedEOF.
+// Read reads a frame: 4 bytes with the length of the rest, 1 byte with the kind, and the payload. The payload is
+// valid until the next call of Read. At the end of the input Read returns io.EOF. If the input ends within a payload,
+// Read returns io.ErrUnexpectedEOF.
 func (c *Conn) Read() (kind byte, payload []byte, err error) {
 	if c.from == c.to {
 		c.from, c.to = 0, 0
@@ -144,7 +145,7 @@ func (c *Conn) fill(n int) error {
 	return nil
 }
 
-// Begin returns the beginning of a frame, to which the caller appends the payload and which it then passes to Send. The
+// Begin returns the beginning of a frame. The caller appends the payload to it, and passes the frame to Send. The
 // memory is reused for the next frame.
 func (c *Conn) Begin(kind byte) []byte {
 	if cap(c.frame) > maxKept {

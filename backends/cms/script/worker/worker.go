@@ -118,8 +118,8 @@ func (w *work) answer() int {
 	}
 }
 
-// run answers a request, whose payload r contains, within the time and memory limits of a call. It returns the payload
-// of the Result.
+// run answers a request within the time and memory limits of a call, and returns the payload of the Result. r
+// contains the payload of the request.
 func (w *work) run(rt *js.Runtime, kind byte, r *wire.Reader) []byte {
 	w.begin(rt, time.Duration(r.Uint())*time.Microsecond) //nolint:gosec // G115: the gateway sends a valid duration
 	defer w.end()
@@ -188,8 +188,9 @@ func (w *work) end() {
 }
 
 // check interrupts a call that exceeds its time or memory. An interrupted call leaves its stack trace in the log, but
-// can only be interrupted between two steps. If the call goes on, the process must end: check ends it if the memory is
-// exceeded; the gateway ends it if the time is exceeded, or check does so a second later if the gateway has ended.
+// can only be interrupted between two steps. If the call goes on, the process must end. If the memory is exceeded,
+// check ends the process. If the time is exceeded, the gateway ends the process. If the gateway has ended, check ends
+// the process one second after the time is exceeded.
 func (w *work) check() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

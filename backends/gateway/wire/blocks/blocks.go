@@ -54,8 +54,8 @@ func (b *Block) finished() bool {
 	return b.Kind != Tool || b.syntax.Ended() || b.syntax.Broken() && b.brackets.Complete()
 }
 
-// addArguments adds a piece of the arguments to a tool block. text is the piece as it stands in a JSON string, plain
-// the same piece without escapes.
+// addArguments adds a piece of the arguments to a tool block. text is the piece as it stands in a JSON string, and
+// plain is the same piece without escapes.
 func (b *Block) addArguments(text, plain []byte) {
 	start := len(b.Text)
 	if b.holding && start > MaxHeld {
@@ -100,8 +100,8 @@ func (b *Block) markSent(size int) {
 
 // remainder returns the text that the client gets after the arguments that were already sent, so that all of them
 // together are a JSON object. cutOff is set if the upstream's answer was cut off. In this case nothing is added to
-// arguments that were partly sent. Arguments that are not an object are sent as the value of a field _raw, as far as
-// they are still in memory.
+// arguments that were partly sent. If the arguments are not an object, the part of them that is still in memory is
+// sent as the value of a field _raw.
 func (b *Block) remainder(cutOff bool) []byte {
 	if b.syntax.Ended() {
 		return b.Text[b.sent:]
@@ -210,12 +210,13 @@ func (a *Answer) Take(d *hub.Delta) {
 	}
 }
 
-// clientName returns the client's name for the tool that upstreams know as name. For an unknown tool it returns name.
-func (a *Answer) clientName(name string) string {
-	if t := a.Request.Tool(name); t.ClientName != "" {
+// clientName returns the client's name for the tool that upstreams know by upstreamName. For an unknown tool it
+// returns upstreamName.
+func (a *Answer) clientName(upstreamName string) string {
+	if t := a.Request.Tool(upstreamName); t.ClientName != "" {
 		return t.ClientName
 	}
-	return name
+	return upstreamName
 }
 
 // last returns the last block if it is of the given kind, and otherwise nil.
@@ -283,8 +284,9 @@ func (a *Answer) addState(state hub.State) {
 // the later state replaces the earlier ones.
 func accumulates(f hub.Form) bool { return f == hub.FormDetails || f == hub.FormContent }
 
-// Signature returns the signature of a thinking block: its token, or for reasoning without state a token of an empty
-// state, by which the gateway recognises the block in the client's next request. The signature is never empty.
+// Signature returns the signature of a thinking block, which is the block's token. For reasoning without state it is
+// a token of an empty state, by which the gateway recognises the block in the client's next request. The signature is
+// never empty.
 func (a *Answer) Signature(b *Block) string {
 	if b.Token != "" {
 		return b.Token

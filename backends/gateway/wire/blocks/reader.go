@@ -72,8 +72,8 @@ func (d *Deltas) Call(block int64, id, name string, input []byte) error {
 	return nil
 }
 
-// Arguments adds a piece of the arguments of the call in a block. It ignores an empty piece, and a block without an
-// open call, which belongs to a tool that the upstream runs.
+// Arguments adds a piece of the arguments of the call in a block. It ignores an empty piece. It also ignores a block
+// without an open call, because such a block belongs to a tool that the upstream runs.
 func (d *Deltas) Arguments(block int64, piece []byte) {
 	if i := d.find(block); i >= 0 && len(piece) > 0 {
 		d.open[i].hasArguments = true
@@ -92,8 +92,8 @@ func (d *Deltas) find(block int64) int {
 	return -1
 }
 
-// Close ends the call in a block, if the block has an open call. A call without arguments in deltas gets those of the
-// block's start, or else "{}".
+// Close ends the call in a block, if the block has an open call. If no delta had arguments for the call, Close adds
+// the arguments of the block's start, or "{}" if the start has none.
 func (d *Deltas) Close(block int64) {
 	i := d.find(block)
 	if i < 0 {

@@ -42,9 +42,9 @@ func (a *Answer) Stream(dst []byte, deltas []hub.Delta, f Frames) []byte {
 	return dst
 }
 
-// stream adds the delta d to its block and appends all events of blocks that can be written now. These are the events
-// of the first block, as far as its content has come. When the first block is finished and another block waits, the
-// events of the next block follow. After DeltaEnd the events of all blocks are written.
+// stream adds the delta d to its block and appends all events of blocks that can be written now. For the first block
+// these are the events of the content that has arrived so far. When the first block is finished and another block
+// waits, the events of the next block follow. After DeltaEnd the events of all blocks are written.
 func (a *Answer) stream(dst []byte, d *hub.Delta, f Frames) []byte {
 	a.Take(d)
 	ended, cutOff := d.Kind == hub.DeltaEnd, false
@@ -100,8 +100,8 @@ func (a *Answer) closeFirst(dst []byte, f Frames, cutOff bool) []byte {
 	return dst
 }
 
-// Whole adds the deltas of a whole answer. blocks holds the answer's blocks, with an empty text block if there is no
-// other. end is the End in DeltaEnd.
+// Whole adds the deltas of a whole answer. blocks holds the answer's blocks. If the answer has none, blocks holds an
+// empty text block. end is the End in DeltaEnd.
 func (a *Answer) Whole(deltas []hub.Delta) (blocks []Block, end hub.End) {
 	for i := range deltas {
 		a.Take(&deltas[i])

@@ -51,13 +51,14 @@ func Restores(x *hub.Reasoning, t *hub.Target) bool {
 // Blank reports whether text is empty or only white space. The formats refuse blocks with such a text.
 func Blank(text string) bool { return strings.TrimSpace(text) == "" }
 
-// System writes the system messages at the start of the request as a list of text blocks, followed by rule as another
-// block if it is not empty. open is the JSON text up to and including the bracket that opens the list. next is the
-// index of the first message after the system messages. wrote is set if a block was written. Then the caller must close
-// the list. Otherwise open is not written either. The error means that a system message has a part that is not text.
-func (w *Turns) System(c Contents, open, rule string) (next int, wrote bool, err error) {
+// System writes the system messages at the start of the request as a list of text blocks. If rule is not empty, it
+// follows as another block. opening is the JSON text up to and including the bracket that opens the list. next is the
+// index of the first message after the system messages. wrote is set if a block was written; the caller must then
+// close the list. If no block was written, opening is not written either. The error means that a system message has a
+// part that is not text.
+func (w *Turns) System(c Contents, opening, rule string) (next int, wrote bool, err error) {
 	oldLen := len(w.Dst)
-	w.Dst = append(w.Dst, open...)
+	w.Dst = append(w.Dst, opening...)
 	block := func(text, mark string) {
 		if Blank(text) {
 			return
@@ -89,8 +90,8 @@ func (w *Turns) System(c Contents, open, rule string) (next int, wrote bool, err
 	return next, wrote, nil
 }
 
-// Messages writes the request's messages from index first on. The caller writes the brackets around the list. The error
-// means that the format cannot express one of the messages.
+// Messages writes the request's messages, beginning with the message at the index first. The caller writes the
+// brackets around the list. The error means that the format cannot express one of the messages.
 func (w *Turns) Messages(c Contents, first int) error {
 	all := w.Request.Messages
 	var openCalls []string          // ids of calls of the last assistant turn
@@ -231,8 +232,9 @@ func (w *Turns) user(c Contents, start, end int, openCalls []string) error {
 }
 
 // ResultParts calls write to write the content blocks of m, a tool result. write must call beginBlock before each
-// block, which writes the comma after the previous one. n is the number of blocks. write gets a copy of m without the
-// cache marks of its parts, since a mark belongs to the whole result. mark is the last of these marks, or empty.
+// block; beginBlock writes the comma after the previous block. write gets a copy of m without the cache marks of its
+// parts, since a mark belongs to the whole result. n is the number of blocks. mark is the last of the cache marks, or
+// empty.
 func (w *Turns) ResultParts(
 	m *hub.Message, write func(unmarked *hub.Message, beginBlock func()) error,
 ) (n int, mark string, err error) {

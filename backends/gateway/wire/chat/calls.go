@@ -95,8 +95,8 @@ func (r *reader) beginCall(c *call) {
 	c.signature, c.held = nil, nil
 }
 
-// legalID returns id, the upstream's id of a call. If id has characters or a length that are not allowed, or if another
-// call of the answer uses it, legalID returns a new id.
+// legalID returns the id that the client gets for a call. This is id, the upstream's id of the call, if its
+// characters and its length are allowed and no other call of the answer uses it. Otherwise legalID returns a new id.
 func (r *reader) legalID(id string) string {
 	if wire.LegalID(id) && !r.calls.used(id) {
 		return id

@@ -44,10 +44,10 @@ func (c *chunk) reset(data []byte) {
 	*c = chunk{data: data, pieces: c.pieces[:0], calls: c.calls[:0]}
 }
 
-// scan parses c.data and stores the content of the first choice in c. member is the name of the field of a choice that
-// holds the content: "delta" in a stream, "message" in a whole answer. If the body states token counts or a service
-// tier, scan stores them in usage. For an error object scan sets c.failure and returns nil. The returned error wraps
-// wire.ErrBroken: the body is not a JSON object, or the JSON is invalid.
+// scan parses c.data and stores the content of the first choice in c. member is the name of the field of a choice
+// that holds the content: "delta" in a stream, "message" in a whole answer. If the body states token counts or a
+// service tier, scan stores them in usage. For an error object scan sets c.failure and returns nil. An error that
+// scan returns wraps wire.ErrBroken. It means that the body is not a JSON object, or that the JSON is invalid.
 func (c *chunk) scan(member string, usage *wire.Usage) error {
 	s := jsontext.NewScanner(c.data)
 	if s.Kind() != jsontext.Object {
@@ -95,9 +95,9 @@ func (c *chunk) raw(s *jsontext.Scanner) ([]byte, error) {
 	return c.data[start:s.Offset()], err
 }
 
-// scanChoice scans an element of the list choices and stores the content in c if the choice has the index 0. Otherwise
-// c stays as it was. position is the element's position in the list, which counts as the index of a choice without the
-// field index. member is the same as in scan.
+// scanChoice scans an element of the array "choices". If the choice has the index 0, scanChoice stores its content in
+// c. Otherwise c stays as it was. position is the element's position in the array. A choice without the field "index"
+// has its position as its index. member is the same as in scan.
 func (c *chunk) scanChoice(s *jsontext.Scanner, position int, member string) error {
 	if c.choice || s.Kind() != jsontext.Object {
 		return s.Skip()
@@ -150,7 +150,8 @@ func (c *chunk) scanChoice(s *jsontext.Scanner, position int, member string) err
 	return nil
 }
 
-// scanLogprobs scans the object logprobs of a choice and stores its array content in c.logprobs.
+// scanLogprobs scans the value of a choice's field "logprobs", which is an object. It stores the array in the
+// object's field "content" in c.logprobs.
 func (c *chunk) scanLogprobs(s *jsontext.Scanner) error {
 	return s.Object(func(key []byte) (err error) {
 		if string(key) == "content" && s.Kind() == jsontext.Array {
@@ -210,7 +211,7 @@ func (c *chunk) scanContent(s *jsontext.Scanner) error {
 
 // scanParts scans a list of content parts, which are strings, {"type":"text","text":…}, refusals, and Mistral's
 // {"type":"thinking","thinking":…} with a string or a list of parts as its value. It appends the texts to c.pieces.
-// thinking is set for the list within a thinking part, whose texts are reasoning.
+// thinking is set if the list is the value of a thinking part. The texts in such a list are reasoning.
 func (c *chunk) scanParts(s *jsontext.Scanner, thinking bool) error {
 	return s.Array(func(int) error {
 		kind := s.Kind()
@@ -281,7 +282,8 @@ func (c *chunk) scanCall(s *jsontext.Scanner) error {
 	return err
 }
 
-// scanFunction scans the object function of an entry of tool_calls and stores its name and arguments in p.
+// scanFunction scans the object in the field "function" of an entry of tool_calls and stores its name and arguments
+// in p.
 func (c *chunk) scanFunction(s *jsontext.Scanner, p *callPiece) error {
 	return s.Object(func(key []byte) (err error) {
 		kind := s.Kind()
@@ -323,7 +325,8 @@ func scanSignature(s *jsontext.Scanner) (signature []byte, err error) {
 	return signature, err
 }
 
-// word scans a value. For a string it returns the text without escapes, and for a value of another kind nil.
+// word scans a value. If the value is a string, word returns its text without escapes. For a value of another kind it
+// returns nil.
 func word(s *jsontext.Scanner) ([]byte, error) {
 	if s.Kind() != jsontext.String {
 		return nil, s.Skip()
@@ -331,8 +334,8 @@ func word(s *jsontext.Scanner) ([]byte, error) {
 	return s.Word()
 }
 
-// number scans the value of the field index. ok is set if the value is a whole number that is not negative. Any other
-// value is skipped without an error. kind is the kind of the value.
+// number scans the value of the field "index". ok is set if the value is a whole number that is not negative. Any
+// other value is skipped without an error. kind is the kind of the value.
 func number(s *jsontext.Scanner, kind jsontext.Kind) (index int, ok bool, err error) {
 	if kind != jsontext.Number {
 		return 0, false, s.Skip()

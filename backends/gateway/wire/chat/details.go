@@ -29,8 +29,8 @@ type member struct{ name, value string }
 // maxDetail limits the number of fields of an entry. Known entries have six fields.
 const maxDetail = 32
 
-// add adds the entries of array, a reasoning_details array of one chunk, which must be valid JSON. If the entries
-// become too large, all entries are discarded and later ones are ignored.
+// add adds the entries of array, which is the value of reasoning_details in one chunk and must be valid JSON. If the
+// entries become too large, all entries are discarded and later ones are ignored.
 func (d *details) add(array []byte) {
 	s := jsontext.NewScanner(array)
 	err := s.Array(func(int) error {
@@ -81,7 +81,7 @@ func (d *details) join(entry *detail) {
 }
 
 // member returns the JSON text of the value of the field with the given name, or an empty string if there is no such
-// field. The readable text (text or summary) is stored elsewhere and not found.
+// field. It does not find the field with the readable text (text or summary), which is stored elsewhere.
 func (d *detail) member(name string) string {
 	for _, m := range d.members {
 		if m.name == name {
@@ -91,8 +91,8 @@ func (d *detail) member(name string) string {
 	return ""
 }
 
-// fits reports whether entry continues d. That is the case if both have the same type and index, and entry either has
-// more text, or has no text while d has no signature yet, which comes in a last fragment without text.
+// fits reports whether entry continues d. Both must have the same type and index. In addition, entry must either have
+// more text, or have no text while d has no signature yet. The signature comes in a last fragment without text.
 func (d *detail) fits(entry *detail) bool {
 	if d.kind != entry.kind || d.index != entry.index || d.textName == "" {
 		return false
@@ -104,8 +104,8 @@ func (d *detail) fits(entry *detail) bool {
 	return d.textName == entry.textName
 }
 
-// merge appends the text of entry, a later fragment of d, to the text of d. It also adds the fields that d lacks, such
-// as the signature, which comes last. grown is the number of bytes by which the fields without the text grew.
+// merge appends the text of entry, a later fragment of d, to the text of d. It also adds the fields that d lacks,
+// such as the signature, which comes last. grown is the number of bytes by which the fields other than the text grew.
 func (d *detail) merge(entry *detail) (grown int) {
 	d.text = append(d.text, entry.text...)
 	for _, m := range entry.members {
@@ -160,9 +160,9 @@ func (d *detail) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// eachDetail calls text for each entry in array that has a readable text. array is a reasoning_details array and must
-// be valid JSON. The argument of text is the value of the field text or summary, still escaped.
-func eachDetail(array []byte, text func([]byte)) {
+// eachDetail calls fn for each entry in array that has a readable text. array is a reasoning_details array and must
+// be valid JSON. The argument of fn is the value of the field text or summary, still escaped.
+func eachDetail(array []byte, fn func([]byte)) {
 	s := jsontext.NewScanner(array)
 	_ = s.Array(func(int) error {
 		if s.Kind() != jsontext.Object {
@@ -173,7 +173,7 @@ func eachDetail(array []byte, text func([]byte)) {
 				return s.Skip()
 			}
 			raw, _, err := s.Text()
-			text(raw)
+			fn(raw)
 			return err
 		})
 	})

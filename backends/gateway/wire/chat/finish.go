@@ -8,10 +8,10 @@ type finish struct {
 	sequence string // the stop sequence, if the upstream states it
 }
 
-// translate returns the finish reason in the common form. calls is set if the answer has tool calls. Then the result is
-// FinishCalls, unless the upstream's reason means that the answer was cut off or filtered. An unknown reason becomes
-// FinishStop.
-func (f *finish) translate(calls bool) hub.Finish {
+// translate returns the finish reason in the common form. hasCalls reports whether the answer has tool calls. If it
+// has, the result is FinishCalls, unless the upstream's reason means that the answer was cut off or filtered. An
+// unknown reason becomes FinishStop in an answer without calls.
+func (f *finish) translate(hasCalls bool) hub.Finish {
 	switch f.reason {
 	case "length", "max_tokens", "MAX_TOKENS":
 		return hub.FinishLength
@@ -20,7 +20,7 @@ func (f *finish) translate(calls bool) hub.Finish {
 	case "content_filter", "SAFETY", "RECITATION", "refusal":
 		return hub.FinishRefusal
 	}
-	if calls {
+	if hasCalls {
 		return hub.FinishCalls
 	}
 	return hub.FinishStop

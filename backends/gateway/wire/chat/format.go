@@ -32,7 +32,7 @@ func (Format) URL(p *catalog.Provider, needs wire.Needs) string {
 	return p.ChatURL()
 }
 
-// Param returns name unchanged, since this format is the one that gives the parameters their names.
+// Param returns name unchanged, since the gateway uses the names that the parameters have in this format.
 func (Format) Param(name string) string { return name }
 
 // NewReader returns a reader for one answer from the provider p, streamed or whole.

@@ -22,9 +22,9 @@ type frame struct {
 // hundred bytes.
 const maxFrame = 4 << 10
 
-// learn stores the frame of a chunk that contains one text and nothing else. After any other chunk no frame is stored,
-// so that match fails. data is the chunk's JSON, c its scanned content. phase is the state of the search for think
-// tags: no frame is stored during the search, in which each text must be inspected.
+// learn stores the frame of a chunk that contains one text and nothing else. After any other chunk no frame is
+// stored, so that match fails. data is the chunk's JSON, and c is its scanned content. phase is the state of the
+// search for think tags. During the search no frame is stored, since each text must be inspected.
 func (f *frame) learn(data []byte, c *chunk, phase thinkPhase) {
 	f.kind = 0
 	kind, text := c.singleText()

@@ -109,7 +109,8 @@ func (r *request) field(name string, v fields.Value) (err error) {
 	return err
 }
 
-// foreign reports whether no upstream may get the top-level field key, see wire.Foreign and wire.ForeignExtra.
+// foreign reports whether the top-level field with the name key must not be sent to any upstream, see wire.Foreign
+// and wire.ForeignExtra.
 func foreign(key string, value gjson.Result) bool {
 	if key == "extra_body" {
 		s := jsontext.NewScanner([]byte(value.Raw))
@@ -202,7 +203,7 @@ func (r *request) stop(v fields.Value) error {
 	})
 }
 
-// param stores a top-level field that the gateway does not interpret in Params. It returns an error if a known field
+// param stores in Params a top-level field that the gateway does not interpret. It returns an error if a known field
 // has a value of the wrong type. A field with the value null is ignored.
 func (r *request) param(name string, v fields.Value) (err error) {
 	if !v.Given() {
@@ -257,7 +258,7 @@ func (r *request) responseFormat() error {
 	return format.Get("type").Invalid("must be text, json_object or json_schema, it is %s", hub.Shown(kind))
 }
 
-// schemaFormat reads v, the object json_schema in response_format, into r.Output.
+// schemaFormat reads v, the value of the field json_schema in response_format, into r.Output.
 func (r *request) schemaFormat(v fields.Value) (err error) {
 	var o fields.Object
 	if err := o.Open(v); err != nil {

@@ -324,8 +324,8 @@ func (r *request) file(part *hub.Part) (err error) {
 	return err
 }
 
-// thinkingText returns the text in value, which is the value of the field thinking in a thinking part. value is a
-// string or a list of text parts.
+// thinkingText returns the text of a thinking part. value is the value of the part's field thinking: a string or a
+// list of text parts.
 func thinkingText(value gjson.Result) string {
 	if !value.IsArray() {
 		return value.Str
@@ -408,8 +408,8 @@ func (r *request) functionCall(call *hub.Call, v fields.Value) error {
 	return err
 }
 
-// customCall reads v, the field custom of a tool call, into call. The free text becomes the argument input, as in
-// customSchema.
+// customCall reads v, the value of the field custom of a tool call, into call. The free text becomes the argument
+// "input" of the call, as customSchema requires.
 func (r *request) customCall(call *hub.Call, v fields.Value) error {
 	if err := r.openCall(call, v); err != nil {
 		return err
@@ -420,7 +420,7 @@ func (r *request) customCall(call *hub.Call, v fields.Value) error {
 	return err
 }
 
-// openCall opens v, the field function or custom of a tool call, as r.inner and sets the name of call.
+// openCall opens v, the value of the field function or custom of a tool call, as r.inner and sets the name of call.
 func (r *request) openCall(call *hub.Call, v fields.Value) error {
 	if err := r.inner.Open(v); err != nil {
 		return err

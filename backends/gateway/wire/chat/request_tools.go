@@ -63,8 +63,8 @@ func (r *request) readTool(v fields.Value) (tool hub.Tool, err error) {
 	return tool, err
 }
 
-// makeCustom makes t, which was read from the field custom in r.inner, a function with a text as its argument. Models
-// do not enforce a grammar for such a text, so the grammar is appended to the description.
+// makeCustom changes t, which was read from the field custom in r.inner, into a function whose argument is a text.
+// Models do not enforce a grammar for such a text, so the grammar is appended to the description.
 func (r *request) makeCustom(t *hub.Tool) error {
 	t.Kind, t.Parameters = hub.ToolCustom, customSchema
 	format := r.inner.Get("format")

@@ -43,8 +43,8 @@ func appendSubset(dst []byte, schema string, work *int) ([]byte, error) {
 	return s.dst, err
 }
 
-// unknownKeyword reports whether the subset does not have the keyword. $ref and the definitions are in the list because
-// references are resolved.
+// unknownKeyword reports whether the subset lacks the keyword key. It returns true for $ref and the keywords with
+// definitions too, because references are resolved.
 func unknownKeyword(key string) bool {
 	switch key {
 	case "$schema", "additionalProperties", "format", "exclusiveMinimum", "$defs", "definitions", "$ref":
@@ -53,8 +53,8 @@ func unknownKeyword(key string) bool {
 	return false
 }
 
-// value writes v, which is usually a schema. refs are the references within which v lies: following one of them again
-// would not end. depth is the depth of nesting.
+// value writes v, which is usually a schema. refs are the references that were followed to reach v. Following one of
+// them again would never end. depth is the depth of nesting.
 func (s *subset) value(v gjson.Result, refs []string, depth int) error {
 	if depth > maxSchemaDepth || len(s.dst)-s.start > maxSchema {
 		return errSchema
@@ -74,9 +74,9 @@ func (s *subset) value(v gjson.Result, refs []string, depth int) error {
 }
 
 // members writes the keywords of the schema v, except those that written contains. If v has a reference, members also
-// writes the keywords of the referenced schema that v does not have. If that schema is one of those that are being
-// written, only its type follows, so that a recursive schema ends. refs and depth are the same as in value. The error
-// is errSchema.
+// writes the keywords of the referenced schema that v does not have. If the referenced schema is already being
+// written (its reference is in refs), only its type is written, so that a recursive schema ends. refs and depth are
+// the same as in value. The error is errSchema.
 func (s *subset) members(v gjson.Result, written map[string]bool, refs []string, depth int) error {
 	if *s.work += len(v.Raw) + schemaWork; *s.work > maxSchemaWork {
 		return errSchema

@@ -56,8 +56,8 @@ func lastUserMessage(messages []hub.Message) int {
 	return -1
 }
 
-// chatClient reports whether the client uses chat completions. Only then may fields that no other format has be passed
-// on, since they come from a client that knows them.
+// chatClient reports whether the client uses chat completions. Fields that no other format has may be passed on only
+// from such a client, since it knows them.
 func (w *body) chatClient() bool { return w.request.Format == hub.Chat }
 
 // isEmpty reports whether m has no content: no text or other part, no tool calls, and no content in other fields of the
@@ -71,8 +71,8 @@ func (w *body) isEmpty(m *hub.Message) bool {
 	})
 }
 
-// message writes the message m. afterUser is set if m comes after the last user message, last if m is the last message.
-// The error is that of content.
+// message writes the message m. afterUser is set if m comes after the last user message, and last is set if m is the
+// last message. The error is that of content.
 func (w *body) message(m *hub.Message, afterUser, last bool) error {
 	w.dst = jsontext.AppendAll(w.dst, `{"role":"`, w.role(m.Role), `"`)
 	if m.Role == hub.ToolResult {
@@ -114,8 +114,8 @@ func hasChatOnlyContent(m *hub.Message) bool {
 	})
 }
 
-// extra writes the fields of a message or tool call that only the chat format has, unchanged. Fields with reasoning
-// state are left out unless the provider expects the state in this field.
+// extra writes members unchanged. They are the fields of a message or tool call that only the chat format has. Fields
+// with reasoning state are left out unless the provider expects the state in this field.
 func (w *body) extra(members []hub.Param) {
 	for i := range members {
 		if hub.IsStateField(members[i].Name) && !w.takesState(members[i].Name) {

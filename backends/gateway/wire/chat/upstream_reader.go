@@ -186,8 +186,8 @@ func (r *reader) emitState(form hub.Form, data string) {
 	r.deltas = append(r.deltas, hub.Delta{Kind: hub.DeltaState, State: hub.State{Form: form, Data: data}})
 }
 
-// thought appends a delta with the state signature to r.deltas. signature is Gemini's thought signature, still escaped.
-// An empty signature, and one larger than maxState, is ignored.
+// thought appends a delta with reasoning state to r.deltas. The state is signature, Gemini's thought signature, which
+// is still escaped. An empty signature, and one larger than maxState, is ignored.
 func (r *reader) thought(signature []byte) {
 	if len(signature) > 0 && len(signature) <= maxState {
 		r.emitState(hub.FormThought, string(jsontext.AppendUnquoted(nil, signature)))

@@ -252,7 +252,8 @@ func (w *body) outputRule() string {
 	return ""
 }
 
-// strict writes the field strict of a tool or schema. value is its JSON text, or empty if absent.
+// strict writes the field strict of a tool or schema. value is the JSON text of the field's value, or empty if the
+// field is absent.
 func (w *body) strict(value string) {
 	if value != "" && !slices.Contains(w.target.Drop, "strict") {
 		w.dst = append(append(w.dst, `,"strict":`...), value...)

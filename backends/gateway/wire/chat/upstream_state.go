@@ -26,9 +26,9 @@ func (w *body) takesState(name string) bool {
 // noSignature is the text that, according to Gemini's documentation, replaces the lost signature of a call.
 const noSignature = "skip_thought_signature_validator"
 
-// thought writes Gemini's thought signature for c, a call of the message m, if the provider expects signatures. It is
-// the signature of c itself. If c has none and first is set, it is the last signature in the reasoning of m, or else
-// noSignature. first is set for the first call of m, the only one that needs a signature.
+// thought writes Gemini's thought signature for c, a call of the message m, if the provider expects signatures. It
+// writes the signature of c itself if c has one. Otherwise, if first is set, it writes the last signature in the
+// reasoning of m, or else noSignature. first is set for the first call of m, the only one that needs a signature.
 func (w *body) thought(m *hub.Message, c *hub.Call, first bool) {
 	if w.shape.ReasoningState != catalog.StateThought || w.hasExtra(c.Extra, "extra_content") {
 		return

@@ -9,8 +9,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// NewWriter returns a writer for the answer to r that a chat client gets. Reasoning state is sent to the client only in
-// a form for which the chat format has a field. Before a tool call, state is also stored with reply.Remember.
+// NewWriter returns a writer for the answer to r that a chat client gets. Reasoning state is sent to the client only
+// in a form for which the chat format has a field. State that comes before a tool call is also stored with
+// reply.Remember.
 func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	w := &writer{request: r, reply: &reply, id: reply.ID("chatcmpl-"), memory: reasoningRecorder{remember: reply.Remember}}
 	w.head = w.frame(append(w.head, "data: "...), "chat.completion.chunk")
@@ -106,8 +107,8 @@ func (w *writer) showsReasoning() bool {
 	return w.request.Answer.Reasoning && !w.request.Answer.HideReasoningText
 }
 
-// member appends a chunk whose delta has a single field. name is the name of the field, text its value, the text
-// between the quotes of a JSON string.
+// member appends a chunk whose delta has a single field. name is the name of the field. text is its value, given as
+// the text between the quotes of a JSON string.
 func (w *writer) member(dst []byte, name string, text []byte) []byte {
 	dst = append(w.openChunk(dst), '"')
 	dst = append(append(append(dst, name...), `":"`...), text...)

@@ -55,7 +55,8 @@ type grammarNode struct {
 	first   bool                    // no keyword was written yet
 }
 
-// take removes the keyword name from n and returns its value, which the caller writes unchanged or converted.
+// take removes the keyword with the given name from n and returns its value, which the caller writes unchanged or
+// converted.
 func (n *grammarNode) take(name string) gjson.Result {
 	v := n.members[name]
 	if index := slices.Index(n.names, name); index >= 0 {
@@ -73,7 +74,7 @@ func (g *grammar) key(n *grammarNode, name string) {
 	g.dst = append(jsontext.AppendQuoted(g.dst, name), ':')
 }
 
-// member writes the keyword name with the value v, unchanged. It writes nothing if v does not exist.
+// member writes the keyword with the given name and the value v, unchanged. It writes nothing if v does not exist.
 func (g *grammar) member(n *grammarNode, name string, v gjson.Result) {
 	if v.Exists() {
 		g.key(n, name)
@@ -181,8 +182,8 @@ func (g *grammar) choices(n *grammarNode) bool {
 	return false
 }
 
-// schemas writes the keyword name, whose value v is an object of schemas. If path is not empty the schemas are
-// definitions, and references to them begin with path.
+// schemas writes the keyword with the given name and the value v, an object whose values are schemas. If path is not
+// empty, the schemas are definitions, and references to them begin with path.
 func (g *grammar) schemas(n *grammarNode, name string, v gjson.Result, path string) {
 	if !v.Exists() {
 		return
@@ -260,8 +261,8 @@ func (g *grammar) describe(n *grammarNode, v gjson.Result) {
 	}
 }
 
-// circular reports whether a definition contains itself. It visits the definitions depth first. A definition that is
-// reached again before it was left is within itself.
+// circular reports whether a definition contains itself. It visits the definitions depth first. If it reaches a
+// definition again before it has left it, the definition contains itself.
 func (g *grammar) circular() bool {
 	const open, closed = 1, 2
 	state := map[string]int{} // 0 for a definition that was not reached yet

@@ -72,22 +72,22 @@ func (m *schemaMender) schema(v gjson.Result) {
 	m.dst = append(m.dst, '}')
 }
 
-// member writes the keyword key with the value v, in the spelling of draft 2020-12. old holds those keywords of the
-// schema whose meaning depends on the draft.
-func (m *schemaMender) member(old map[string]gjson.Result, key string, v gjson.Result) {
+// member writes the keyword key with the value v, in the spelling of draft 2020-12. draftKeywords holds those
+// keywords of the schema whose meaning depends on the draft.
+func (m *schemaMender) member(draftKeywords map[string]gjson.Result, key string, v gjson.Result) {
 	name := key
 	switch key {
 	case "exclusiveMinimum", "exclusiveMaximum": // in draft 4 a flag of the other keyword
 		if v.IsBool() {
 			m.changed = true
-			limit := old[limitOf(key)]
-			if old[key].Type != gjson.True || limit.Type != gjson.Number {
+			limit := draftKeywords[limitOf(key)]
+			if draftKeywords[key].Type != gjson.True || limit.Type != gjson.Number {
 				return
 			}
 			v = limit
 		}
 	case "minimum", "maximum":
-		if old[exclusiveOf(key)].Type == gjson.True {
+		if draftKeywords[exclusiveOf(key)].Type == gjson.True {
 			m.changed = true
 			return
 		}
@@ -96,7 +96,7 @@ func (m *schemaMender) member(old map[string]gjson.Result, key string, v gjson.R
 			name, m.changed = "prefixItems", true
 		}
 	case "additionalItems":
-		if old["items"].IsArray() {
+		if draftKeywords["items"].IsArray() {
 			name, m.changed = "items", true
 		}
 	case "required": // in draft 3 a flag of a property
@@ -217,7 +217,8 @@ const (
 )
 
 // gather adds the properties of the schema v, including those in its choices and references, and returns the names of
-// the required ones. root is the whole schema. Beyond the limits gather adds and returns nothing.
+// the required ones. root is the whole schema, and depth is the depth of nesting. If one of the limits (maxBranches,
+// maxBranchDepth, maxBranchBytes) is exceeded, gather adds and returns nothing.
 func (p *properties) gather(root, v gjson.Result, depth int) (required nameList) {
 	if p.branches++; p.branches > maxBranches || depth > maxBranchDepth || !p.mayRead(v) {
 		return required

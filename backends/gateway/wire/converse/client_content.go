@@ -99,9 +99,9 @@ func (in *clientReader) audio(o *fields.Object) ([]hub.Part, error) {
 	return []hub.Part{{Kind: hub.PartAudio, Data: data, Detail: format}}, err
 }
 
-// document reads the object of a document block. If the document is text, the result is a text part with the document's
-// name, its context and the text. Any other document becomes a file part, with a text part before it if there is a
-// context.
+// document reads the object of a document block. If the document is text, the result is a text part with the
+// document's name, its context and its text. Any other document becomes a file part. If such a document has a
+// context, a text part with the context comes before the file part.
 func (in *clientReader) document(o *fields.Object) ([]hub.Part, error) {
 	name, err := o.Text("name")
 	if err != nil {
@@ -143,23 +143,23 @@ func (in *clientReader) document(o *fields.Object) ([]hub.Part, error) {
 	return append(hub.AppendText(nil, context, ""), file), nil
 }
 
-// writtenDocument adds a document's text to joined if the source of o is a text or a list of text blocks. If the source
-// is something else, such as bytes, it returns false.
-func writtenDocument(o *fields.Object, joined *hub.Joiner) (bool, error) {
+// writtenDocument adds a document's text to joiner if the source of o is a text or a list of text blocks. If the
+// source is something else, such as bytes, it returns false.
+func writtenDocument(o *fields.Object, joiner *hub.Joiner) (bool, error) {
 	var source fields.Object
 	if err := source.Open(o.Get("source")); err != nil {
 		return false, err
 	}
 	if v := source.Get("text"); v.Given() {
 		text, err := v.Text()
-		joined.Add(text, "")
+		joiner.Add(text, "")
 		return true, err
 	}
 	content := source.Get("content")
 	if !content.Given() {
 		return false, nil
 	}
-	return true, texts(content, joined)
+	return true, texts(content, joiner)
 }
 
 // texts adds the texts of list, a list of text blocks, to joined.

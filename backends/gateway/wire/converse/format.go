@@ -34,8 +34,8 @@ func (Format) URL(p *catalog.Provider, _ wire.Needs) string {
 	return url
 }
 
-// Param returns the position, in a Converse request, of the parameter that chat completions call name. The position is
-// a gjson path.
+// Param returns the gjson path at which a Converse request has a parameter. name is the name of the parameter in chat
+// completions.
 func (Format) Param(name string) string {
 	switch name {
 	case "max_tokens", "max_completion_tokens":

@@ -18,8 +18,8 @@ type extra struct {
 	thinks bool // the model thinks, so it takes no sampling parameters
 }
 
-// reasoning returns the fields with which the model's vendor takes the request's reasoning effort. If the vendor has no
-// such fields, the effort is recorded as dropped.
+// reasoning returns the fields that state the request's reasoning effort in the form of the model's vendor. If the
+// vendor has no such fields, the effort is recorded as dropped.
 func (w *writer) reasoning() (e extra) {
 	requestedEffort := w.Request.Effort
 	if requestedEffort == "" {
@@ -87,8 +87,8 @@ func (w *writer) params(e extra) {
 	}
 }
 
-// oneSampler reports whether top_p must be left out because the request also has a temperature: Claude accepts only one
-// of the two.
+// oneSampler reports whether top_p must be left out because the request also has a temperature. Claude accepts only
+// one of these two parameters.
 func (w *writer) oneSampler() bool {
 	temperature := w.Request.Param("temperature")
 	return w.maker == anthropic && temperature != "" && temperature != "null"

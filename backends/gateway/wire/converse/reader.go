@@ -139,14 +139,14 @@ func (r *reader) delta(block int64, delta gjson.Result) {
 	r.deltas.Arguments(block, stringContent(delta.Get("toolUse.input")))
 }
 
-// call reads use, a toolUse block or its start. Only a block of a whole answer has an input. block is the index of the
-// content block. The error is that of blocks.Deltas.Call.
-func (r *reader) call(block int64, use gjson.Result) error {
+// call reads toolUse, a toolUse block of a whole answer or the start of such a block in a stream. Only a block of a
+// whole answer has an input. block is the index of the content block. The error is that of blocks.Deltas.Call.
+func (r *reader) call(block int64, toolUse gjson.Result) error {
 	var arguments []byte
-	if input := use.Get("input"); input.IsObject() {
+	if input := toolUse.Get("input"); input.IsObject() {
 		arguments = jsontext.AppendEscaped(nil, input.Raw)
 	}
-	return r.deltas.Call(block, use.Get("toolUseId").Str, use.Get("name").Str, arguments)
+	return r.deltas.Call(block, toolUse.Get("toolUseId").Str, toolUse.Get("name").Str, arguments)
 }
 
 // count stores the token counts of usage, and the service tier, in r.usage. In Converse inputTokens does not include
@@ -200,8 +200,8 @@ func (r *reader) finish() hub.Finish {
 }
 
 // exception returns the error for an exception in a stream. name is the name of the exception and becomes the error's
-// code, data its JSON. For throttlingException and serviceUnavailableException the error also gets a type that the
-// cascade knows when it classifies errors.
+// code. data is the exception's JSON. For throttlingException and serviceUnavailableException the error also gets a
+// type that the cascade knows when it classifies errors.
 func exception(name string, data []byte) error {
 	e := wire.ParseUpstreamError(200, data)
 	e.Code = name

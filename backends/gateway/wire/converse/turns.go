@@ -150,9 +150,9 @@ func (w *writer) media(p *hub.Part) error {
 	return nil
 }
 
-// documentName returns a name for the document that is number n in the request, counted from 1. The name is made from
-// name. It contains only letters, digits, single blanks, hyphens and brackets, as the format requires, and ends with n
-// in brackets unless n is 1, so that names differ.
+// documentName returns a name for document n of the request, counted from 1. The result is made from the given name.
+// It contains only letters, digits, single blanks, hyphens and brackets, as the format requires. It ends with n in
+// brackets unless n is 1, so that names differ.
 func documentName(name string, n int) string {
 	const longest = 100
 	name = strings.Map(func(r rune) rune {

@@ -64,8 +64,8 @@ func Parse(body []byte) (*Request, error) {
 	return r, nil
 }
 
-// member scans the value of the top-level field key and stores the facts in r. It sets item.Drop if the field must not
-// be sent to an upstream. The errors have status 400, or are those of the scanner.
+// member scans the value of the top-level field key and stores the facts about it in r. It sets item.Drop if the
+// field must not be sent to an upstream. The errors have status 400, or are those of the scanner.
 func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) error {
 	name := string(key)
 	switch {

@@ -196,9 +196,9 @@ func Top(body []byte) (o Object) {
 	return o
 }
 
-// Open stores the fields of the object v in o, in place of the fields that o held before. v must not come from o or
-// from a value within o, since the path of o would then contain itself. Open returns an error if v is not an object or
-// has more than maxMembers fields.
+// Open stores the fields of the object v in o and discards the fields that o held before. v must not come from o or
+// from a value within o, since the path of o would then contain itself. Open returns an error if v is not an object
+// or has more than maxMembers fields.
 func (o *Object) Open(v Value) error {
 	if err := v.Object(); err != nil {
 		return err
@@ -217,8 +217,8 @@ func (o *Object) Open(v Value) error {
 	return nil
 }
 
-// Optional opens the object in the field name of o. If the field is absent or null, ok is false, err is nil, and inner
-// has no fields. A value that is not an object is an error.
+// Optional opens the object that is the value of o's field with the given name. If the field is absent or null, ok is
+// false, err is nil, and inner has no fields. A value that is not an object is an error.
 func (o *Object) Optional(name string) (inner Object, ok bool, err error) {
 	v := o.Get(name)
 	if !v.Given() {
@@ -228,8 +228,8 @@ func (o *Object) Optional(name string) (inner Object, ok bool, err error) {
 	return inner, err == nil, err
 }
 
-// Typed opens v like Open and returns the value of the field type. It returns an error if v is not an object, or if the
-// field type is not a string or is empty.
+// Typed opens v like Open and returns the value of the field "type" of v. It returns an error if v is not an object,
+// or if the value of "type" is not a string or is empty.
 func (o *Object) Typed(v Value) (kind string, err error) {
 	if err := o.Open(v); err != nil {
 		return "", err

@@ -130,7 +130,8 @@ func (p *Place) Options(header http.Header) hub.ReadOptions {
 	return hub.ReadOptions{Version: header.Get(p.Format.Facts().Version), Model: p.Model, Stream: p.Stream}
 }
 
-// At parses a URL path that ends with the endpoint of a format. ok is false if it does not.
+// At parses a URL path that ends with the endpoint of a format. ok is false if the path does not end with an
+// endpoint.
 func At(path string) (p Place, ok bool) {
 	for _, f := range table {
 		facts := f.Facts()
@@ -150,8 +151,8 @@ func At(path string) (p Place, ok bool) {
 	return Place{}, false
 }
 
-// namedPlace parses a URL path of the format f, whose paths contain the model's name. The name may contain slashes and
-// colons. facts are the facts of f. ok is false if the path is not one of f.
+// namedPlace parses a URL path of f, a format whose paths contain the model's name. The name may contain slashes and
+// colons. facts are the facts of f. ok is false if path is not a path of f.
 func namedPlace(f Format, facts *hub.Facts, path string) (p Place, ok bool) {
 	prefix, isWhole := strings.CutSuffix(path, facts.Path)
 	if !isWhole {
@@ -168,17 +169,17 @@ func namedPlace(f Format, facts *hub.Facts, path string) (p Place, ok bool) {
 // them from the path, which would then match another route.
 func isDots(segment string) bool { return segment == "." || segment == ".." }
 
-// find returns the first format for whose facts matches returns true. The second result is false if there is no such
-// format.
-func find(matches func(*hub.Facts) bool) (Format, bool) {
-	i := slices.IndexFunc(table[:], func(f Format) bool { return matches(f.Facts()) })
+// find calls accepts with the facts of each format and returns the first format for which accepts returns true. The
+// second result is false if there is no such format.
+func find(accepts func(*hub.Facts) bool) (Format, bool) {
+	i := slices.IndexFunc(table[:], func(f Format) bool { return accepts(f.Facts()) })
 	if i < 0 {
 		return nil, false
 	}
 	return table[i], true
 }
 
-// Names returns the texts that fact returns for the formats in list, separated by commas, for use in messages.
+// Names calls fact for each format in list and returns the results, separated by commas, for use in messages.
 func Names(list []Format, fact func(*hub.Facts) string) string {
 	names := make([]string, 0, len(list))
 	for _, f := range list {

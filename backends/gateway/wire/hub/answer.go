@@ -156,14 +156,14 @@ func (r *Reply) Time() time.Time {
 	return time.Now()
 }
 
-// Usage returns the usage that the client gets. This is stated, what the upstream stated, if that is final. Otherwise
-// the missing counts are estimated; textBytes is the number of bytes of text, reasoning and arguments. Clients display
-// the estimate, and use it to compute the free part of the context window.
-func (r *Reply) Usage(request *Request, stated *wire.Usage, textBytes int64) *wire.Usage {
-	if stated.Known {
-		return stated
+// Usage returns the usage that the client gets. upstreamUsage is the usage that the upstream stated. If it is final,
+// it is returned unchanged. Otherwise the missing counts are estimated. textBytes is the number of bytes of text,
+// reasoning and arguments. Clients display the estimate, and use it to compute the free part of the context window.
+func (r *Reply) Usage(request *Request, upstreamUsage *wire.Usage, textBytes int64) *wire.Usage {
+	if upstreamUsage.Known {
+		return upstreamUsage
 	}
-	u := *stated
+	u := *upstreamUsage
 	if u.Prompt == 0 {
 		u.Prompt = r.InputTokens
 	}

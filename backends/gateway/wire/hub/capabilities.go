@@ -2,7 +2,8 @@ package hub
 
 import "github.com/tollgate-gateway/tollgate/backends/gateway/wire"
 
-// SetNeeds adds to Needs and TextBytes what follows from the other fields of the request, which must have been read.
+// SetNeeds computes the needs and the bytes of text that follow from the other fields of the request, and adds them
+// to Needs and TextBytes. The other fields must have been read.
 func (r *Request) SetNeeds() {
 	if r.Output != nil {
 		r.Needs |= wire.NeedJSONSchema

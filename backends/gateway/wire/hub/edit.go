@@ -17,8 +17,8 @@ type Editor struct {
 	open Open
 }
 
-// NewEditor returns an editor for the body of r. open opens a token of reasoning state. A nil open means that no token
-// can be opened.
+// NewEditor returns an editor for the body of r. The editor calls open to open tokens of reasoning state. If open is
+// nil, no token can be opened.
 func NewEditor(r *Request, t *Target, open Open) Editor {
 	return Editor{Request: r, Target: t, open: open}
 }
@@ -49,8 +49,8 @@ func (e *Editor) Drop(item *jsontext.Item, name string, drop bool) {
 	}
 }
 
-// Without scans the object that is the value of the top-level field name, and removes the field member from the object,
-// even if it occurs several times.
+// Without scans the object that is the value of the top-level field with the given name. It removes the field called
+// member from this object, even if the field occurs several times.
 func (e *Editor) Without(s *jsontext.Scanner, name, member string) error {
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		e.Drop(item, name+"."+member, string(key) == member)

@@ -95,8 +95,8 @@ func (r *Request) Param(name string) string {
 // messages, reasoning as at aggregators.
 var OtherEffortParams = []string{"thinking", "reasoning"}
 
-// WithOtherEffort returns the request for an upstream of a format other than chat. If Effort is absent OtherEffort
-// takes its place, and the parameters in OtherEffortParams are removed. The receiver is not changed.
+// WithOtherEffort returns the request for an upstream of a format other than chat. If Effort is absent, OtherEffort
+// is used instead, and the parameters in OtherEffortParams are removed. The receiver is not changed.
 func (r *Request) WithOtherEffort() *Request {
 	if r.Effort != "" || r.OtherEffort == "" {
 		return r
@@ -141,8 +141,9 @@ func IsStateField(name string) bool {
 	return false
 }
 
-// CheckAnswer returns an error if the request asks for several answers, or for output other than text. An upstream of
-// the given format, any but chat completions, cannot give these.
+// CheckAnswer returns an error if the request asks for several answers, or for output other than text. Only an
+// upstream with the format chat completions can give these. format is the name of the upstream's format, which must
+// not be chat completions.
 func (r *Request) CheckAnswer(format string) error {
 	if n, err := strconv.ParseFloat(r.Param("n"), 64); err == nil && n > 1 {
 		return fmt.Errorf("n is %v: the %s format gives one answer", n, format)
@@ -171,8 +172,9 @@ func (r *Request) AddParam(name, value string) {
 	r.Params = append(r.Params, Param{Name: name, Value: value})
 }
 
-// RequireOwnFormat records that only an upstream of the client's format can carry the request, since it gets the
-// client's bytes. err is the error for the client if there is no such upstream. Of several errors the first is kept.
+// RequireOwnFormat records that the request can only be sent to an upstream of the client's format, since such an
+// upstream gets the client's bytes. err is the error for the client if there is no such upstream. If RequireOwnFormat
+// is called several times, the first error is kept.
 func (r *Request) RequireOwnFormat(err error) {
 	r.Needs |= wire.NeedOwnFormat
 	if r.OwnFormatError == nil {
@@ -325,8 +327,8 @@ const (
 	ToolApplyPatch
 )
 
-// Tool returns the tool with the given upstream name (Tool.Name). If the request has no such tool, it returns one with
-// this name as Name and ClientName.
+// Tool returns the tool with the given upstream name (Tool.Name). If the request has no such tool, Tool returns a new
+// tool that has this name as its Name and its ClientName.
 func (r *Request) Tool(name string) Tool {
 	for i := range r.Tools {
 		if r.Tools[i].Name == name {

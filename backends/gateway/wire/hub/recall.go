@@ -46,10 +46,10 @@ func NewRecall(now func() time.Time) *Recall {
 	return &Recall{now: now, known: make(map[recallKey]*list.Element)}
 }
 
-// Keep stores the reasoning that preceded the tool call with the id call, for the given user. Reasoning that is too
-// large is not stored.
-func (m *Recall) Keep(user, call string, reasoning []Reasoning) {
-	size := len(user) + len(call) + len(reasoning)*RecallItem
+// Keep stores the reasoning that came before the tool call with the id callID, for the given user. Reasoning that is
+// too large is not stored.
+func (m *Recall) Keep(user, callID string, reasoning []Reasoning) {
+	size := len(user) + len(callID) + len(reasoning)*RecallItem
 	for i := range reasoning {
 		size += len(reasoning[i].Text)
 		if s := reasoning[i].State; s != nil {
@@ -59,7 +59,7 @@ func (m *Recall) Keep(user, call string, reasoning []Reasoning) {
 	if user == "" || size > recallEntry {
 		return
 	}
-	r := &recalled{key: recallKey{user, call}, reasoning: reasoning, bytes: size, until: m.now().Add(recallTime)}
+	r := &recalled{key: recallKey{user, callID}, reasoning: reasoning, bytes: size, until: m.now().Add(recallTime)}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if known, ok := m.known[r.key]; ok { // the request was repeated, or the id was used again: the newer reasoning counts
@@ -72,9 +72,9 @@ func (m *Recall) Keep(user, call string, reasoning []Reasoning) {
 	}
 }
 
-// Find returns the reasoning that Keep stored for a user and the call id call, or nil. The caller must not change the
-// slice.
-func (m *Recall) Find(user, call string) []Reasoning {
+// Find returns the reasoning that Keep stored for a user and the tool call with the id callID, or nil. The caller
+// must not change the slice.
+func (m *Recall) Find(user, callID string) []Reasoning {
 	now := m.now()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -83,7 +83,7 @@ func (m *Recall) Find(user, call string) []Reasoning {
 	for last := m.order.Back(); last != nil && now.After(last.Value.(*recalled).until); last = m.order.Back() {
 		m.forget(last)
 	}
-	known, ok := m.known[recallKey{user, call}]
+	known, ok := m.known[recallKey{user, callID}]
 	if !ok {
 		return nil
 	}

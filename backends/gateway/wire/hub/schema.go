@@ -188,8 +188,8 @@ func (s *schemaCheck) resolve(ref string) (gjson.Result, bool) {
 	return value, true
 }
 
-// anyElement reports whether holds returns true for an element of an array. If list is not an array, holds is applied
-// to list itself.
+// anyElement reports whether holds returns true for at least one element of list. If list is not an array, anyElement
+// calls holds for list itself.
 func (s *schemaCheck) anyElement(list gjson.Result, holds func(gjson.Result) bool) bool {
 	if !list.IsArray() {
 		return holds(list)
@@ -202,7 +202,7 @@ func (s *schemaCheck) anyElement(list gjson.Result, holds func(gjson.Result) boo
 	return found
 }
 
-// get returns the value of the first field of an object with the given name. ok is false if the object has no such
+// get returns the value of the first field with the given name in an object. ok is false if the object has no such
 // field.
 func (s *schemaCheck) get(object gjson.Result, name string) (found gjson.Result, ok bool) {
 	s.members(object, func(key string, v gjson.Result) bool {

@@ -177,11 +177,11 @@ type manners struct {
 }
 
 func anyManners(r *rand.Rand) manners {
-	f := func() bool { return r.IntN(4) == 0 }
+	chance := func() bool { return r.IntN(4) == 0 }
 	m := manners{
-		nulls: f(), roles: f(), parts: f(), bothReasonings: f(), repeated: f(), late: f(), objects: f(), again: f(),
-		inTurn: f(), indexless: f(), zero: f(), jumps: f(), stop: f(), twice: f(), undone: f(),
-		usageBeside: f(), usageNull: f(), emptyChunks: f(), crlf: f(), comments: f(), lines: f(),
+		nulls: chance(), roles: chance(), parts: chance(), bothReasonings: chance(), repeated: chance(), late: chance(), objects: chance(), again: chance(),
+		inTurn: chance(), indexless: chance(), zero: chance(), jumps: chance(), stop: chance(), twice: chance(), undone: chance(),
+		usageBeside: chance(), usageNull: chance(), emptyChunks: chance(), crlf: chance(), comments: chance(), lines: chance(),
 	}
 	if m.indexless || m.zero {
 		m.inTurn, m.jumps = true, false
@@ -367,8 +367,8 @@ func (s *spoken) messagesWhole() string {
 
 func (s *spoken) messagesStream(r *rand.Rand) string {
 	var b strings.Builder
-	f := func() bool { return r.IntN(4) == 0 }
-	pings, nameless, whole, unstopped, open, nulls, crlf, done := f(), f(), f(), f(), f(), f(), f(), f()
+	chance := func() bool { return r.IntN(4) == 0 }
+	pings, nameless, whole, unstopped, open, nulls, crlf, done := chance(), chance(), chance(), chance(), chance(), chance(), chance(), chance()
 	event := func(name, members string) {
 		if !nameless {
 			b.WriteString("event: " + name + "\n")
@@ -471,8 +471,8 @@ func (s *spoken) responsesWhole() string { return s.response(s.responsesStatus()
 func (s *spoken) responsesStream(r *rand.Rand) string {
 	var b strings.Builder
 	n := 0
-	f := func() bool { return r.IntN(4) == 0 }
-	nameless, whole, unadded, undone, last, parts, done := f(), f(), f(), f(), f(), f(), f()
+	chance := func() bool { return r.IntN(4) == 0 }
+	nameless, whole, unadded, undone, last, parts, done := chance(), chance(), chance(), chance(), chance(), chance(), chance()
 	event := func(name, members string) {
 		if !nameless {
 			b.WriteString("event: " + name + "\n")

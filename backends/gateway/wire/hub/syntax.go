@@ -125,7 +125,8 @@ func (s *Syntax) step(c byte) bool {
 	return s.betweenTokens(c)
 }
 
-// inString processes a byte in a string that is not an ordinary character: a backslash, a quote or a control character.
+// inString processes a byte within a string if the byte is not an ordinary character: a backslash, a quote or a
+// control character.
 func (s *Syntax) inString(c byte) bool {
 	switch {
 	case c == '\\':
@@ -208,14 +209,14 @@ func (s *Syntax) value(c byte) bool {
 	return true
 }
 
-// enter opens an object or array and continues in the state next. closing is the bracket that closes the object or
-// array. It returns false if the nesting is too deep.
-func (s *Syntax) enter(closing byte, next syntaxState) bool {
+// enter opens an object or array. nextState is the state in which scanning continues, and closing is the bracket that
+// closes the object or array. enter returns false if the nesting is too deep.
+func (s *Syntax) enter(closing byte, nextState syntaxState) bool {
 	if len(s.open) == jsontext.MaxDepth {
 		return false
 	}
 	s.open = append(s.open, closing)
-	s.state = next
+	s.state = nextState
 	return true
 }
 

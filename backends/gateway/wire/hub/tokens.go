@@ -96,7 +96,7 @@ func load(s string) uint64 {
 }
 
 // digits returns how many of the 8 ASCII bytes in w are digits. The first sum carries into the high bit of each byte
-// that is not below '0', the second sum into that of each byte above '9'.
+// that is not below '0'. The second sum carries into the high bit of each byte above '9'.
 func digits(w uint64) int64 {
 	return int64(bits.OnesCount64((w + ones*(0x80-'0')) &^ (w + ones*(0x7f-'9')) & highs))
 }

@@ -63,9 +63,9 @@ func (t *Turns) Waits(id string) (known, waits bool) {
 	return known, known && t.list[index.turn].results[index.call].Role == 0
 }
 
-// Result adds the result of a call that waits for it. id is the client's call id. If failed is set the text gets the
-// prefix "Error: ". attached are the result's images and files. Result returns the result's parts.
-func (t *Turns) Result(id string, parts []Part, failed bool, attached []Part) []Part {
+// Result adds the result of a call that has no result yet. id is the client's call id. If failed is set, the text
+// gets the prefix "Error: ". attachments are the result's images and files. Result returns the result's parts.
+func (t *Turns) Result(id string, parts []Part, failed bool, attachments []Part) []Part {
 	const failure = "Error: "
 	if failed && (len(parts) == 0 || !strings.HasPrefix(parts[0].Text, failure)) {
 		if len(parts) == 0 {
@@ -76,7 +76,7 @@ func (t *Turns) Result(id string, parts []Part, failed bool, attached []Part) []
 	index := t.calls[id]
 	turn := &t.list[index.turn]
 	turn.results[index.call] = Message{Role: ToolResult, CallID: CallID(id), Parts: parts, Failed: failed}
-	turn.attached = append(turn.attached, attached...)
+	turn.attached = append(turn.attached, attachments...)
 	return parts
 }
 

@@ -21,8 +21,8 @@ type block struct {
 	raw  string // JSON text
 }
 
-// read stores the fields of the block v in b, in place of those of an earlier block. It returns an error if v is not an
-// object or has no type.
+// read stores the fields of the block v in b and discards those of an earlier block. It returns an error if v is not
+// an object or has no type.
 func (b *block) read(v fields.Value) (err error) {
 	if err := b.Open(v); err != nil {
 		return err
@@ -32,8 +32,8 @@ func (b *block) read(v fields.Value) (err error) {
 	return err
 }
 
-// invalidType returns the error with status 400 for a block whose type is not allowed. The message is the formatted
-// text after the path of the type.
+// invalidType returns the error with status 400 for a block whose type is not allowed. The message is the path of the
+// type, followed by the formatted text.
 func (b *block) invalidType(format string, args ...any) error {
 	return b.Get("type").Invalid(format, args...)
 }

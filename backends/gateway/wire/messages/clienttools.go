@@ -89,7 +89,8 @@ const (
 	computerDescription = "Controls a computer with mouse and keyboard and takes screenshots. Coordinates are pixels from the top left corner."
 )
 
-// computerSchema returns the input schema of a computer tool. Later dates have more actions.
+// computerSchema returns the input schema of a computer tool. date is the date in the tool's type. Tools with later
+// dates have more actions.
 func computerSchema(date string) string {
 	actions := `"key","type","mouse_move","left_click","left_click_drag","right_click","middle_click","double_click","screenshot","cursor_position"`
 	properties := `"coordinate":{"type":"array","items":{"type":"integer"},"minItems":2,"maxItems":2,"description":"[x, y]"},` +

@@ -14,8 +14,8 @@ import (
 // they differ from request to request, which would make every prompt cache useless.
 const attribution = "x-anthropic-billing-header:"
 
-// textParts reads the content of a system message: a text or an array of text blocks. inline is set for a system
-// message among the messages, which may also add and remove tools.
+// textParts reads the content of a system message: a text or an array of text blocks. inline is set if the system
+// message stands among the other messages. Such a system message may also add and remove tools.
 func (r *reader) textParts(content fields.Value, inline bool) ([]hub.Part, error) {
 	if content.Type == gjson.String {
 		if strings.HasPrefix(content.Str, attribution) {
@@ -178,10 +178,10 @@ func (r *reader) document(b *block) ([]hub.Part, error) {
 }
 
 // documentContent reads the content of a document, which is a text or a list of text and image blocks. It adds the
-// texts to joined and returns the images.
-func documentContent(content fields.Value, joined *hub.Joiner) (images []hub.Part, err error) {
+// texts to joiner and returns the images.
+func documentContent(content fields.Value, joiner *hub.Joiner) (images []hub.Part, err error) {
 	if content.Type == gjson.String {
-		joined.Add(content.Str, "")
+		joiner.Add(content.Str, "")
 		return nil, nil
 	}
 	var b block
@@ -195,7 +195,7 @@ func documentContent(content fields.Value, joined *hub.Joiner) (images []hub.Par
 			return err
 		}
 		text, _, err := b.onlyText()
-		joined.Add(text, "")
+		joiner.Add(text, "")
 		return err
 	})
 	return images, err

@@ -10,9 +10,9 @@ import (
 
 // Edit returns a messages client's request for a messages upstream: the client's bytes with minimal changes.
 //
-// open opens a token of reasoning state. A nil open means that no token can be opened. If the candidate can continue
-// from the state in a token, the state replaces the token; otherwise the token's block is removed. Signatures that are
-// not tokens of the gateway are kept, since they may be the candidate's.
+// Edit calls open to open tokens of reasoning state. If open is nil, no token can be opened. If the candidate can
+// continue from the state in a token, the state replaces the token; otherwise the token's block is removed.
+// Signatures that are not tokens of the gateway are kept, since they may be the candidate's.
 func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
 	e := editor{Editor: hub.NewEditor(r, t, open)}
 	if err := e.top(); err != nil {
@@ -94,9 +94,9 @@ func (e *editor) drops(name string) bool {
 	return e.Target.Refuses(name)
 }
 
-// editInner serves top-level fields that contain a setting which is a separate parameter in chat completions. For such
-// a field it returns the name of that parameter (param) and of the setting inside the field (inner). Both results are
-// empty for any other field name.
+// editInner returns two names for a top-level field that contains a setting which is a separate parameter in chat
+// completions. param is the name of that parameter, and inner is the name of the setting inside the field. Both are
+// empty if name is the name of any other field.
 func editInner(name string) (param, inner string) {
 	switch name {
 	case "output_config":
@@ -123,8 +123,8 @@ func (e *editor) mustNotThink(value []byte) bool {
 	return false
 }
 
-// editType returns the string in the field type of the JSON object value. It returns an empty string if value is not an
-// object or has no such string.
+// editType returns the string in the field "type" of value, a JSON object. It returns an empty string if value is not
+// an object or has no such string.
 func editType(value []byte) (kind string) {
 	s := jsontext.NewScanner(value)
 	if s.Kind() != jsontext.Object {
@@ -140,8 +140,8 @@ func editType(value []byte) (kind string) {
 	return kind
 }
 
-// messages scans the messages and records the edits that they need. Messages of which no content would remain are
-// removed.
+// messages scans the messages and records the edits that they need. If the edits would leave a message without
+// content, the message is removed.
 func (e *editor) messages(s *jsontext.Scanner) error {
 	items, err := s.ArrayItems(func(item *jsontext.Item) (err error) {
 		if s.Kind() != jsontext.Object {

@@ -37,8 +37,8 @@ func (r *reader) result(b *block) error {
 	return err
 }
 
-// resultContent reads the content of a tool result. parts is its text, attached are its images and files.
-func (r *reader) resultContent(content fields.Value) (parts, attached []hub.Part, err error) {
+// resultContent reads the content of a tool result. parts is its text, and attachments are its images and files.
+func (r *reader) resultContent(content fields.Value) (parts, attachments []hub.Part, err error) {
 	switch {
 	case !content.Given():
 		return nil, nil, nil
@@ -57,17 +57,17 @@ func (r *reader) resultContent(content fields.Value) (parts, attached []hub.Part
 			switch p.Kind {
 			case hub.PartImage:
 				joined.Add("[image attached below]", "")
-				attached = append(attached, p)
+				attachments = append(attachments, p)
 			case hub.PartFile:
 				joined.Add("[document attached below]", "")
-				attached = append(attached, p)
+				attachments = append(attachments, p)
 			default:
 				joined.Add(p.Text, p.Cache)
 			}
 		}
 		return err
 	})
-	return joined.End(""), attached, err
+	return joined.End(""), attachments, err
 }
 
 // resultBlock reads a content block of a tool result.

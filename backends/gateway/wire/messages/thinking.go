@@ -92,9 +92,9 @@ func (r *reader) budget(v fields.Value) (hub.Effort, error) {
 	return hub.BudgetEffort(n), nil
 }
 
-// checkOutputConfig returns an error if the effort occurs twice in config, the object output_config, or once more in
-// another spelling such as "Effort": the gateway has chosen the tier by one of them, but an upstream of this format
-// might use the other.
+// checkOutputConfig returns an error if config, the object output_config, states the effort twice, or once more in
+// another spelling such as "Effort". The gateway has chosen the tier by one of the two values, but an upstream of
+// this format might use the other.
 func checkOutputConfig(config *fields.Object) error {
 	v := config.Get("effort")
 	efforts := 0

@@ -93,7 +93,7 @@ func (r *reader) tool(o *fields.Object) (*hub.Tool, error) {
 	return nil, nil
 }
 
-// dropToolSettings records those fields of the tool in o as dropped that other formats do not have.
+// dropToolSettings records as dropped those fields of the tool in o that other formats do not have.
 func (r *reader) dropToolSettings(o *fields.Object) {
 	for _, m := range o.Members {
 		switch m.Name {
@@ -119,8 +119,8 @@ func custom(t *hub.Tool, o *fields.Object) (err error) {
 	return err
 }
 
-// ObjectSchema returns a schema with added type and properties if they are missing, since some upstreams require them.
-// The rest of the client's schema is kept byte for byte.
+// ObjectSchema returns a schema that has the keywords type and properties. It adds them if they are missing, since
+// some upstreams require them. The rest of the client's schema is kept byte for byte.
 func ObjectSchema(schema gjson.Result) string {
 	empty, kind, properties := true, `"type":"object",`, `"properties":{},`
 	jsontext.Members(schema, func(key string, _ gjson.Result) bool {

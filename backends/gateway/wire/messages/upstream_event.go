@@ -358,7 +358,7 @@ func (c *upstreamCounts) member(s *jsontext.Scanner, key []byte) error {
 	return s.Skip()
 }
 
-// upstreamDetail scans an object and stores the count in the object's field with this name in *count.
+// upstreamDetail scans an object. It stores in *count the count that the object's field with the given name states.
 func upstreamDetail(s *jsontext.Scanner, name string, count *int64) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()

@@ -126,7 +126,8 @@ func (r *upstreamReader) state(form hub.Form, raw []byte) {
 	r.deltas.State(form, string(jsontext.AppendUnquoted(nil, raw)))
 }
 
-// end closes open calls and adds DeltaEnd, after the explanation of a refusal.
+// end closes open calls and adds DeltaEnd. If the answer is a refusal, end adds the explanation of the refusal before
+// DeltaEnd.
 func (r *upstreamReader) end() {
 	r.ended = true
 	end := hub.End{Finish: r.finish(), Usage: r.answer.tokens()}

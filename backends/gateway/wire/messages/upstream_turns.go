@@ -162,7 +162,7 @@ func (w *upstreamWriter) media(p *hub.Part) error {
 	return nil
 }
 
-// upstreamTakes reports whether the format has a block type (image or document) for a media type.
+// upstreamTakes reports whether the format accepts a media type in a block of the given kind ("image" or "document").
 func upstreamTakes(kind, media string) bool {
 	switch media {
 	case "image/jpeg", "image/png", "image/gif", "image/webp":

@@ -28,8 +28,9 @@ func (w *writer) Whole(deltas []hub.Delta) ([]byte, error) {
 	return append(appendCounts(dst, &c), "}}"...), nil
 }
 
-// content appends the JSON array of the content blocks in all. cut is set if the answer was cut off. It returns
-// hub.ErrArguments for a tool call whose arguments are no JSON object and cannot be repaired.
+// content appends answerBlocks, the content blocks of the answer, as the elements of a JSON array. cut is set if the
+// answer was cut off. content returns hub.ErrArguments for a tool call whose arguments are no JSON object and cannot
+// be repaired.
 func (w *writer) content(dst []byte, answerBlocks []blocks.Block, cut bool) ([]byte, error) {
 	for i := range answerBlocks {
 		b := &answerBlocks[i]

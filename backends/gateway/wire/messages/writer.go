@@ -11,8 +11,8 @@ import (
 
 // NewWriter returns a writer of the answer to a request that Read has accepted.
 //
-// An empty answer has one empty text block as a whole, and no block in a stream: an empty text block must not be
-// opened, and SDKs read a stream without blocks as a message without content.
+// An empty answer that is not streamed has one empty text block. An empty stream has no block, because an empty text
+// block must not be opened. SDKs read a stream without blocks as a message without content.
 func (Format) NewWriter(r *hub.Request, reply hub.Reply) hub.Writer {
 	return &writer{answer: blocks.Answer{Request: r, Reply: reply}}
 }
@@ -47,7 +47,8 @@ func (w *writer) Start(dst []byte) []byte {
 	return append(dst, `,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":0}}`+frameEnd...)
 }
 
-// head appends the first fields of a message object: the value of id, and the fields type, role and model.
+// head appends the first fields of a message object. The caller has written the name of the field id. head appends
+// the value of id, and the fields type, role and model.
 func (w *writer) head(dst []byte) []byte {
 	dst = jsontext.AppendQuoted(dst, w.answer.Reply.ID("msg_"))
 	dst = append(dst, `,"type":"message","role":"assistant","model":`...)
@@ -102,8 +103,8 @@ func (w *writer) Begin(dst []byte, index int, b *blocks.Block) []byte {
 	return dst
 }
 
-// tool appends the JSON text of a tool_use block from the value of type up to "input":, after which the caller appends
-// the input.
+// tool appends the JSON text of a tool_use block. The appended text begins with the value of type and ends with
+// "input":, so that the caller can append the input.
 func tool(dst []byte, b *blocks.Block) []byte {
 	dst = jsontext.AppendMember(dst, `"tool_use","id":`, b.ID)
 	dst = jsontext.AppendMember(dst, `,"name":`, b.Name)

@@ -61,7 +61,7 @@ func (in *reader) choose(v fields.Value, c hub.Choice) {
 }
 
 // namedTool returns the key of the tool that the object o in tool_choice names. kind is the object's type. offered is
-// false for a tool that runs on its vendor's servers, which the gateway does not offer.
+// false if the tool runs on its vendor's servers. The gateway does not offer such tools.
 func (in *reader) namedTool(o *fields.Object, kind string) (key toolKey, offered bool, err error) {
 	switch kind {
 	case "function", "custom":

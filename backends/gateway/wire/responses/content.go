@@ -32,9 +32,9 @@ func (in *reader) content(v fields.Value) ([]hub.Part, error) {
 	return parts, err
 }
 
-// outputParts reads a tool's output in parts. text joins the texts, with a note for every other part; attached are the
-// other parts.
-func (in *reader) outputParts(v fields.Value) (text string, attached []hub.Part, err error) {
+// outputParts reads a tool's output in parts. text consists of the texts in the output, and of a note for each image,
+// file or audio. attachments are the parts that are not text.
+func (in *reader) outputParts(v fields.Value) (text string, attachments []hub.Part, err error) {
 	var texts []string
 	err = v.Each(func(element fields.Value) error {
 		part, err := in.readPart(element)
@@ -55,10 +55,10 @@ func (in *reader) outputParts(v fields.Value) (text string, attached []hub.Part,
 		default:
 			texts = append(texts, "[audio attached below]")
 		}
-		attached = append(attached, part)
+		attachments = append(attachments, part)
 		return nil
 	})
-	return strings.Join(texts, "\n"), attached, err
+	return strings.Join(texts, "\n"), attachments, err
 }
 
 // readPart reads a content part. A part of a type that the gateway does not know becomes a hub.PartOther.
@@ -95,8 +95,8 @@ func (in *reader) rejectUploaded() error {
 	return nil
 }
 
-// url returns the value of the field name of in.part: a data URL or a web address, which must begin with one of the
-// schemes. The URL is empty if the field is absent. The gateway never fetches the address.
+// url returns the value of in.part's field with the given name. The value is a data URL or a web address, which must
+// begin with one of the schemes. The result is empty if the field is absent. The gateway never fetches the address.
 func (in *reader) url(name string, schemes ...string) (string, error) {
 	v := in.part.Get(name)
 	url, err := v.Text()

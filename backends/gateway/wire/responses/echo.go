@@ -39,22 +39,22 @@ func (in *reader) echo() {
 	}
 }
 
-// repeat returns a top-level field of the request for the response object. missing is the JSON text of the value if the
-// request does not have the field.
-func (in *reader) repeat(name, missing string) hub.Param {
+// repeat returns a top-level field of the request for the response object. If the request does not have the field,
+// fallback is used as the JSON text of its value.
+func (in *reader) repeat(name, fallback string) hub.Param {
 	if v := in.fields.Get(name); v.Given() {
 		return hub.Param{Name: name, Value: oneLine(v.Raw)}
 	}
-	return hub.Param{Name: name, Value: missing}
+	return hub.Param{Name: name, Value: fallback}
 }
 
-// inner returns the value of the field name of the object v as JSON text, or missing if the object does not have the
-// field.
-func inner(v fields.Value, name, missing string) string {
+// inner returns the JSON text of the value of v's field with the given name. It returns fallback if the object v does
+// not have the field.
+func inner(v fields.Value, name, fallback string) string {
 	if r := v.Get(name); r.Type != gjson.Null {
 		return oneLine(r.Raw)
 	}
-	return missing
+	return fallback
 }
 
 // oneLine returns a JSON text without line ends, since an event has one data line.

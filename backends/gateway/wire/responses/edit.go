@@ -12,10 +12,10 @@ import (
 // Edit returns a Responses client's request for a Responses upstream: the client's bytes with minimal changes. The
 // upstream is asked to store nothing.
 //
-// open opens a token of reasoning state. A nil open means that no token can be opened. If the candidate can continue
-// from the item in a token, that item replaces the reasoning item; otherwise the reasoning item is removed. A reasoning
-// item without state is removed too, since the upstream could not find its state. State that is not a token of the
-// gateway is kept, since it may be the candidate's.
+// Edit calls open to open tokens of reasoning state. If open is nil, no token can be opened. If the candidate can
+// continue from the item in a token, that item replaces the reasoning item; otherwise the reasoning item is removed.
+// A reasoning item without state is removed too, since the upstream could not find its state. State that is not a
+// token of the gateway is kept, since it may be the candidate's.
 func (Format) Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error) {
 	e := editor{hub.NewEditor(r, t, open)}
 	if err := e.top(); err != nil {
@@ -166,5 +166,5 @@ func (e *editor) reasoning(o *editObject) (drop bool) {
 	return isToken && !ok
 }
 
-// editHosted reports whether a tool is removed for a provider that accepts only functions.
+// editHosted reports whether the tool o must be removed for a provider that accepts only functions.
 func editHosted(o *editObject) bool { return o.kind != "function" }

@@ -63,8 +63,8 @@ func (d *inputDecoder) decode(dst, piece []byte) []byte {
 // maxInputStart limits the text that is examined again with every piece.
 const maxInputStart = 256
 
-// inputStart returns the length of {"input":" at the beginning of text, including white space. The length is 0 if text
-// does not begin so. undecided is set if text is too short to tell.
+// inputStart returns the length of {"input":" at the beginning of text, including white space before each of its
+// tokens. The length is 0 if text does not begin so. undecided is set if text is too short to tell.
 func inputStart(text []byte) (n int, undecided bool) {
 	for _, token := range [...]string{"{", `"input"`, ":", `"`} {
 		for n < len(text) && strings.IndexByte(" \t\r\n", text[n]) >= 0 {
@@ -146,7 +146,7 @@ func escapeSize(text []byte) (size int, complete bool) {
 	}
 }
 
-// hexRun returns how many of the first four bytes are hexadecimal digits, up to the first that is not.
+// hexRun returns the number of hexadecimal digits at the beginning of a text, at most four.
 func hexRun(text []byte) (n int) {
 	for n < 4 && n < len(text) && strings.IndexByte("0123456789abcdefABCDEF", text[n]) >= 0 {
 		n++
@@ -174,8 +174,8 @@ func appendEscape(dst, escape []byte) []byte {
 }
 
 // finish appends the rest of the custom tool's input to dst when the arguments are complete. If the arguments do not
-// have the form {"input": "…"}, it appends the value of their field input or, without such a field, all of the
-// arguments.
+// have the form {"input": "…"}, finish appends the value of the field "input" in the arguments. If there is no such
+// field, it appends all of the arguments.
 func (d *inputDecoder) finish(dst []byte) []byte {
 	undecoded := d.undecoded
 	d.undecoded = nil
@@ -203,8 +203,9 @@ func (d *inputDecoder) finish(dst []byte) []byte {
 	return jsontext.AppendEscaped(dst, undecoded)
 }
 
-// complete reports whether the arguments so far contain the whole input. They do if they begin with the field "input"
-// and its string is closed, even if the object is not; if they are any other complete object; or if they are bare text.
+// complete reports whether the arguments so far contain the whole input. This is the case if the arguments begin with
+// the field "input" and its string is closed, even if the object is not closed yet; if the arguments are any other
+// complete object; or if they are bare text.
 func (d *inputDecoder) complete() bool {
 	switch d.phase {
 	case inputAfter:

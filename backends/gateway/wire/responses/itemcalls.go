@@ -12,17 +12,17 @@ import (
 // callIndex locates a call: the index of its turn, and its index in the turn's message.
 type callIndex struct{ turn, call int }
 
-// call reads an input item that is a tool call. item is the item's type. The name of the field with the call's
-// arguments depends on the kind of the tool.
-func (in *reader) call(item string) (err error) {
-	if item == "tool_search_call" {
+// call reads an input item that is a tool call. itemType is the type of the item. The name of the field with the
+// call's arguments depends on the kind of the tool.
+func (in *reader) call(itemType string) (err error) {
+	if itemType == "tool_search_call" {
 		if execution, err := in.item.Text("execution"); err != nil || execution == "server" {
 			in.r.DropOnce(in.item.String())
 			return err
 		}
 	}
 	call := hub.Call{}
-	key := toolKey{kind: kindOfCall(item)}
+	key := toolKey{kind: kindOfCall(itemType)}
 	switch key.kind {
 	case hub.ToolFunction, hub.ToolCustom:
 		if key.clientName, err = in.item.Name("name"); err == nil {
@@ -58,10 +58,10 @@ func (in *reader) call(item string) (err error) {
 	return nil
 }
 
-// kindOfCall returns the kind of tool that is called by an item of the given type, which must be in callKinds.
-func kindOfCall(item string) hub.ToolKind {
+// kindOfCall returns the kind of tool that is called by an item of the type itemType, which must be in callKinds.
+func kindOfCall(itemType string) hub.ToolKind {
 	for kind, k := range callKinds {
-		if k.item == item {
+		if k.item == itemType {
 			return hub.ToolKind(kind)
 		}
 	}
@@ -176,14 +176,15 @@ func (in *reader) firstWithoutResult() (callIndex, error) {
 	return callIndex{}, in.item.Get("call_id").Invalid("is missing, and the input has no earlier call without a result")
 }
 
-// result reads the result in in.item: one text, followed by the parts that are not text. item is the item's type.
-func (in *reader) result(item string) (hub.Message, error) {
+// result reads the result in in.item. The message has one text, followed by the parts that are not text. itemType is
+// the type of the item.
+func (in *reader) result(itemType string) (hub.Message, error) {
 	m := hub.Message{}
 	v := in.item.Get("output")
 	var text string
 	var attached []hub.Part
 	var err error
-	switch item {
+	switch itemType {
 	case "tool_search_output":
 		text, err = in.searchOutput()
 	case "shell_call_output":

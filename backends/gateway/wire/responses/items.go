@@ -243,8 +243,8 @@ func (in *reader) readReasoning() error {
 	return nil
 }
 
-// reasoningText returns the texts in the field with this name of in.item, an array of parts, joined to one text. The
-// text is empty if the field is absent.
+// reasoningText returns a reasoning text of in.item. The item's field with the given name is an array of parts, whose
+// texts are joined to one text. The result is empty if the field is absent.
 func (in *reader) reasoningText(name string) (string, error) {
 	v := in.item.Get(name)
 	if !v.Given() {

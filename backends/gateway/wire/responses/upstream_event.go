@@ -117,8 +117,8 @@ func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 	return true, nil
 }
 
-// finish replaces the event response.done, with which some upstreams end every response, by the specified event for the
-// response's status.
+// finish handles the event response.done, with which some upstreams end every response. It replaces this event by the
+// standard event for the response's status.
 func (a *upstreamAnswer) finish() {
 	e := &a.event
 	switch a.status {
@@ -356,7 +356,8 @@ func (i *upstreamItem) call() bool {
 }
 
 // upstreamParts calls fn for every part of an item's content or summary. array is the JSON text of the content or
-// summary, which must be valid, or nil. text is the part's text or refusal, still escaped; logprobs is nil if absent.
+// summary, which must be valid, or nil. The arguments of fn are the part's type, its text or refusal, which is still
+// escaped, and its logprobs, which are nil if absent.
 func upstreamParts(array []byte, fn func(kind, text, logprobs []byte)) {
 	if len(array) == 0 {
 		return
@@ -399,12 +400,12 @@ func upstreamArray(s *jsontext.Scanner, data []byte) ([]byte, error) {
 	return data[start:s.Offset()], nil
 }
 
-// upstreamUsage scans a usage object and stores it in last, unless it counts no tokens.
-func upstreamUsage(s *jsontext.Scanner, last *wire.Usage) error {
+// upstreamUsage scans a usage object and stores it in usage, unless the object counts no tokens.
+func upstreamUsage(s *jsontext.Scanner, usage *wire.Usage) error {
 	if s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
-	u := wire.Usage{Known: true, Served: last.Served}
+	u := wire.Usage{Known: true, Served: usage.Served}
 	var total int64
 	err := s.Object(func(key []byte) error {
 		switch string(key) {
@@ -419,6 +420,6 @@ func upstreamUsage(s *jsontext.Scanner, last *wire.Usage) error {
 		}
 		return s.Skip()
 	})
-	u.Keep(total, last)
+	u.Keep(total, usage)
 	return err
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // instructions writes the text of the first message as the field instructions, if that message is a system message.
-// next is the index of the first message that is still to be written.
+// next is the index of the first message that the caller must still write.
 func (w *upstreamWriter) instructions() (next int) {
 	if len(w.r.Messages) == 0 || w.r.Messages[0].Role != hub.System {
 		return 0
@@ -21,12 +21,13 @@ func (w *upstreamWriter) instructions() (next int) {
 	return 1
 }
 
-// input writes the messages from index first on as input items. If the conversation continues after a call without a
-// result, the call gets a placeholder result, since the upstream would refuse the request otherwise.
-func (w *upstreamWriter) input(first int) error {
+// input writes the messages as input items, beginning with the message at the index start. If the conversation
+// continues after a call without a result, the call gets a placeholder result, since the upstream would refuse the
+// request otherwise.
+func (w *upstreamWriter) input(start int) error {
 	messages := w.r.Messages
 	var unanswered []string // ids of calls without a result
-	for i := first; i < len(messages); i++ {
+	for i := start; i < len(messages); i++ {
 		m := &messages[i]
 		var err error
 		switch m.Role {

@@ -193,8 +193,8 @@ func (r *upstreamReader) text(kind hub.DeltaKind, output int64, text, logprobs [
 // upstreamGap is the text between two parts of reasoning, escaped for a JSON string.
 var upstreamGap = []byte(`\n\n`)
 
-// reasoning emits reasoning, with an empty line between the parts of an item. output is the output_index of the item
-// and part the index of the part.
+// reasoning emits reasoning, with an empty line between the parts of an item. output is the output_index of the item,
+// and part is the index of the part.
 func (r *upstreamReader) reasoning(output, part int64, text []byte) {
 	if len(text) == 0 {
 		return

@@ -203,8 +203,9 @@ func (p *parser) object(depth int) (*Value, error) {
 	}
 }
 
-// separator reads the comma or the closing bracket after an entry of a container, which begins at start. done reports
-// whether it was the bracket.
+// separator reads the comma or the closing bracket after an entry of a list or an object. container is the word for
+// the list or object in errors, and start is the offset at which it begins. done reports whether the closing bracket
+// was read.
 func (p *parser) separator(container string, closing byte, start int) (done bool, err error) {
 	if p.skipSpace(); p.pos == len(p.in) {
 		return false, p.unclosed(container, start)

@@ -425,12 +425,13 @@ func (p *pqlParser) paging() ([]*Value, error) {
 	}
 }
 
-// or and and parse conditions that are joined by the word; "and" binds more tightly.
+// or parses conditions that are joined by "or". Likewise, p.and parses conditions that are joined by "and", which
+// binds more tightly.
 func (p *pqlParser) or(depth int) (*Value, error)  { return p.chain("or", depth, p.and) }
 func (p *pqlParser) and(depth int) (*Value, error) { return p.chain("and", depth, p.not) }
 
-// chain parses conditions that are joined by word ("and" or "or"); part parses one of them. A single condition is
-// returned unchanged.
+// chain parses conditions that are joined by the given word, "and" or "or". It calls part to parse each condition. A
+// single condition is returned unchanged.
 func (p *pqlParser) chain(word string, depth int, part func(int) (*Value, error)) (*Value, error) {
 	first, err := part(depth)
 	if err != nil {

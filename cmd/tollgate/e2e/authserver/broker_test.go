@@ -105,7 +105,7 @@ resources:
 `
 	env := []string{"MASTER=" + strings.Repeat("0123456789abcdef", 4), "CONNECTOR_CHAT=a secret of chat, long enough"}
 	node1, url1, admin := e2e.NewAuthserver(t, text, env...)
-	two, url2, _ := e2e.NewAuthserver(t, text, env...)
+	node2, url2, _ := e2e.NewAuthserver(t, text, env...)
 	for _, base := range []string{url1, url2} {
 		e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 	}
@@ -201,5 +201,5 @@ resources:
 			t.Errorf("the provider was sent %q, refresh-%d is the newest and refresh-%d was stored", provider.strange, provider.newest, provider.stored)
 		}
 	})
-	two.Stop()
+	node2.Stop()
 }

@@ -44,7 +44,7 @@ resources:
 `
 	master, redis := "MASTER="+strings.Repeat("0123456789abcdef", 4), "REDIS="+testenv.Redis(t).URL()
 	node1, url1, admin := e2e.NewAuthserver(t, text, master, redis)
-	two, url2, otherAdmin := e2e.NewAuthserver(t, text, master, redis)
+	node2, url2, otherAdmin := e2e.NewAuthserver(t, text, master, redis)
 	for _, base := range []string{url1, url2} {
 		e2e.AnswersWith(t, base+"/ready", http.StatusOK)
 	}
@@ -202,7 +202,7 @@ resources:
 		return inactive(url2, last.Access)()
 	})
 	app.refuses("a refresh token of a disabled user", app.refresh(url2, last.Refresh))
-	two.Stop()
+	node2.Stop()
 	node1.Stop()
 }
 

@@ -131,8 +131,8 @@ func (f *corrector) scanParts(s *jsontext.Scanner, facts *bodyFacts, thinking bo
 	})
 }
 
-// scanPart scans a value and adds its text to f.parts: to the reasoning if thinking is set. A value that is not a
-// string has no text.
+// scanPart scans a value and adds its text to f.parts, as reasoning if thinking is set. A value that is not a string
+// has no text.
 func (f *corrector) scanPart(s *jsontext.Scanner, facts *bodyFacts, thinking bool) error {
 	raw, err := s.Inside()
 	facts.proof = facts.proof || len(raw) > 0

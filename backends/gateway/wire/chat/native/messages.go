@@ -112,8 +112,8 @@ func (r *Request) message(s *jsontext.Scanner, i int) (role string, err error) {
 	return role, err
 }
 
-// role scans the role of a message. known is false if the role is not one of roles. The positions of the role
-// "developer" are stored, since Shape may have to replace it.
+// role scans the role of a message. known reports whether the role is one of the valid roles (the variable roles).
+// The positions of the role "developer" are stored, since Shape may have to replace it.
 func (r *Request) role(s *jsontext.Scanner) (role string, known bool, err error) {
 	start := s.Offset()
 	raw, err := s.Word()
@@ -182,8 +182,8 @@ type medium struct {
 // fixed number of tokens.
 const maxImages = 256
 
-// medium adds the content part m to r.Needs and, with its estimated tokens, to r.MediaTokens. A text part changes
-// nothing.
+// medium records the content part m. It adds the kind of m to r.Needs, and the estimated tokens of m to
+// r.MediaTokens. A text part changes nothing.
 func (r *Request) medium(m *medium) {
 	r.Needs |= m.kind
 	switch m.kind {

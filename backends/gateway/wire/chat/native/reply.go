@@ -68,8 +68,8 @@ func (c *choiceSet) has(index int) bool {
 	return index >= maxChoices || c[index/64]&(1<<(index%64)) != 0
 }
 
-// streams reports whether f corrects the chunks of a stream rather than a whole answer. Each choice of a chunk must
-// have a delta, since clients read the fields of the delta without checking that it exists.
+// streams reports whether f corrects the chunks of a stream rather than a whole answer. In a stream each choice of a
+// chunk must have a delta, since clients read the fields of the delta without checking that it exists.
 func (f *corrector) streams() bool { return f.delta == "delta" }
 
 // bodyFacts holds the facts about one body, which is a chunk or a whole answer.
@@ -97,9 +97,9 @@ func (s *bodyFacts) onlyText() bool {
 	return s.choices == 1 && s.texts == 1 && !s.otherContent && !s.sawUsage && s.failure == nil
 }
 
-// scan parses body, stores the corrections in f.edits and returns the facts about the body. For an error object it sets
-// bodyFacts.failure and returns a nil error. The errors wrap wire.ErrBroken: the body is not a JSON object, the JSON is
-// invalid, or there are too many tool calls.
+// scan parses body, stores the corrections in f.edits and returns the facts about the body. For an error object it
+// sets bodyFacts.failure and returns a nil error. An error wraps wire.ErrBroken. It means that the body is not a JSON
+// object, that the JSON is invalid, or that there are too many tool calls.
 func (f *corrector) scan(body []byte) (bodyFacts, error) {
 	var facts bodyFacts
 	if f.edits == nil {
@@ -225,7 +225,8 @@ func (f *corrector) missing(members headMembers) (text string) {
 	return text
 }
 
-// complete reports whether there was a finish_reason, and every choice that has begun has one.
+// complete reports whether at least one finish_reason has been read, and every choice that has begun has a
+// finish_reason.
 func (f *corrector) complete() bool { return f.Finish != "" && f.open == f.finished }
 
 // identity returns the id of the answer: the upstream's first id, or a new one if the upstream sent none.
@@ -406,16 +407,16 @@ func (f *corrector) addEdit(start, end int, text string) {
 	f.edits[index] = jsontext.Edit{From: start, To: end, Text: text}
 }
 
-// replaceValue adds an edit that replaces the value at the position value by text. If an edit already replaces this
-// value, replaceValue only changes the text of that edit.
-func (f *corrector) replaceValue(value span, text string) {
+// replaceValue adds an edit that replaces the value at the given position of the body by text. If an edit already
+// replaces this value, replaceValue only changes the text of that edit.
+func (f *corrector) replaceValue(position span, text string) {
 	for i := range f.edits {
-		if f.edits[i].From == value.from && f.edits[i].To == value.to {
+		if f.edits[i].From == position.from && f.edits[i].To == position.to {
 			f.edits[i].Text = text
 			return
 		}
 	}
-	f.addEdit(value.from, value.to, text)
+	f.addEdit(position.from, position.to, text)
 }
 
 // Reply holds the facts that ReadReply finds in a whole answer.

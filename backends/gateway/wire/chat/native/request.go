@@ -208,9 +208,9 @@ func wrongKind(s *jsontext.Scanner, param, expectedName string, kind jsontext.Ki
 	return wire.InvalidField(param, "%s must be %s, it is %s", param, expectedName, kind)
 }
 
-// checkKind reports whether the value of an optional field has the expected kind. Then the caller must scan the value.
-// Otherwise checkKind scans it: null counts as absent, and any other kind is an error. kind is the kind of the value.
-// param and expectedName are the same as in wrongKind.
+// checkKind reports whether the value of an optional field has the expected kind. If it returns true, the caller must
+// scan the value. If it returns false, checkKind has scanned the value: null counts as absent, and any other kind is
+// an error. kind is the kind of the value. param and expectedName are the same as in wrongKind.
 func checkKind(s *jsontext.Scanner, param, expectedName string, kind, expectedKind jsontext.Kind) (bool, error) {
 	switch kind {
 	case expectedKind:
@@ -222,7 +222,7 @@ func checkKind(s *jsontext.Scanner, param, expectedName string, kind, expectedKi
 	}
 }
 
-// Field returns the JSON text of the value of the top-level field name, or nil if the field is absent.
+// Field returns the JSON text of the value of the top-level field with the given name, or nil if the field is absent.
 func (r *Request) Field(name string) []byte {
 	for i := range r.fields {
 		if f := &r.fields[i]; string(f.name) == name {

@@ -94,7 +94,7 @@ func (r *Request) Gives(names ...string) bool {
 	return slices.ContainsFunc(r.fields, func(f field) bool { return slices.Contains(names, string(f.name)) })
 }
 
-// shapeValue writes the value of f, the field with this name, with the changes that shape describes.
+// shapeValue writes the value of f, with the changes that shape describes. name is the name of the field f.
 func (r *Request) shapeValue(out *Shaped, f *field, name string, shape *Shape) {
 	switch {
 	case name == "model" && shape.Model != r.Model:

@@ -103,9 +103,9 @@ func (c *Stream) appendChunk(dst, data []byte) []byte {
 	return append(dst, "\n\n"...)
 }
 
-// keepUsage stores a chunk with the usage in data, the chunk that was just scanned. The client gets the usage once, in
-// a separate chunk at the end of the stream, although some upstreams send a usage with every chunk. facts are those of
-// data.
+// keepUsage stores the usage of data, the chunk that was just scanned, as a chunk for the end of the stream. There
+// the client gets the usage once, in this separate chunk, although some upstreams send a usage with every chunk.
+// facts are the facts about data.
 func (c *Stream) keepUsage(data []byte, facts *bodyFacts) {
 	if facts.choices == 0 {
 		c.usage = c.appendChunk(c.usage[:0], data)

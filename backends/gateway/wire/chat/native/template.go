@@ -24,18 +24,18 @@ type template struct {
 // few hundred bytes around the text.
 const maxFrame = 4 << 10
 
-// learn stores the bytes around the text of data, a parsed chunk whose only content is this text. text is the position
-// of the text without its quotes. padding is the position of OpenAI's padding after the text, or empty. changes are the
-// edits that convert the chunk for the client.
-func (t *template) learn(data []byte, text, padding span, changes jsontext.Edits) {
-	t.known, t.padded = true, padding.to > 0
-	t.head = append(t.head[:0], data[:text.from]...)
-	t.outHead = changes.Part(append(t.outHead[:0], "data: "...), data, 0, text.from)
-	restStart := text.to
+// learn stores the bytes around the text of data, a parsed chunk with one text and no other content. textPos is the
+// position of the text without its quotes. paddingPos is the position of OpenAI's padding after the text, or empty.
+// changes are the edits that convert the chunk for the client.
+func (t *template) learn(data []byte, textPos, paddingPos span, changes jsontext.Edits) {
+	t.known, t.padded = true, paddingPos.to > 0
+	t.head = append(t.head[:0], data[:textPos.from]...)
+	t.outHead = changes.Part(append(t.outHead[:0], "data: "...), data, 0, textPos.from)
+	restStart := textPos.to
 	if t.padded {
-		t.middle = append(t.middle[:0], data[restStart:padding.from]...)
-		t.outMid = changes.Part(t.outMid[:0], data, restStart, padding.from)
-		restStart = padding.to
+		t.middle = append(t.middle[:0], data[restStart:paddingPos.from]...)
+		t.outMid = changes.Part(t.outMid[:0], data, restStart, paddingPos.from)
+		restStart = paddingPos.to
 	}
 	t.tail = append(t.tail[:0], data[restStart:]...)
 	t.outTail = append(changes.Part(t.outTail[:0], data, restStart, len(data)), "\n\n"...)

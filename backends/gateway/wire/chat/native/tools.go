@@ -38,8 +38,9 @@ type toolEntry struct {
 	members                            int  // number of fields of the entry
 }
 
-// scanTool scans an entry of tool_calls and adds the edits that correct it. choice is the index of the choice, position
-// the position of the entry in tool_calls. The error means that the JSON is invalid or has too many entries.
+// scanTool scans an entry of tool_calls and adds the edits that correct it. choice is the index of the choice, and
+// position is the position of the entry in tool_calls. The error means that the JSON is invalid or has too many
+// entries.
 func (f *corrector) scanTool(s *jsontext.Scanner, choice, position int, facts *bodyFacts) error {
 	facts.tools++
 	if facts.tools > maxEntries {
@@ -77,8 +78,9 @@ func (f *corrector) scanTool(s *jsontext.Scanner, choice, position int, facts *b
 	return nil
 }
 
-// correctIndex adds the edit that gives the entry e of a stream the index number. If the field is missing, it returns
-// the field as JSON text with a comma after it. tool is the call of the entry, or nil if it is not stored.
+// correctIndex adds the edit that sets the field "index" of e, an entry of a stream, to number. If e lacks the field,
+// correctIndex returns the field as JSON text with a comma after it. tool is the call of the entry, or nil if the
+// call is not stored.
 func (f *corrector) correctIndex(e *toolEntry, tool *choiceTool, number int) (missing string) {
 	switch {
 	case !f.streams() || e.indexed && (tool == nil || tool.number == e.index):
@@ -90,9 +92,9 @@ func (f *corrector) correctIndex(e *toolEntry, tool *choiceTool, number int) (mi
 	return ""
 }
 
-// correctID adds the edit that gives the entry e the right id: the id of tool, its call, if isNew is set, and otherwise
-// none. isNew reports whether e begins the call. If the field is missing, it returns the field as JSON text with a
-// comma after it. body is the JSON up to the position of the scanner.
+// correctID adds the edit that corrects the id of the entry e. isNew reports whether e begins its call, tool. If it
+// does, e gets the id of tool, and otherwise no id. If the field is missing, correctID returns the field as JSON text
+// with a comma after it. body is the JSON up to the position of the scanner.
 func (f *corrector) correctID(body []byte, e *toolEntry, tool *choiceTool, isNew bool) (missing string) {
 	switch {
 	case isNew && tool.replacement != "" && e.idAt.empty():
@@ -108,8 +110,9 @@ func (f *corrector) correctID(body []byte, e *toolEntry, tool *choiceTool, isNew
 	return ""
 }
 
-// scanArguments adds the edits that convert the arguments of the entry e to the form that clients accept: a string,
-// which does not repeat earlier arguments of the call. tool is the call of the entry, or nil if it is not stored.
+// scanArguments adds the edits that convert the arguments of the entry e to the form that clients accept. This is a
+// string that does not repeat earlier arguments of the call. tool is the call of the entry, or nil if the call is not
+// stored.
 func (f *corrector) scanArguments(e *toolEntry, tool *choiceTool) {
 	value, stream := e.argumentsAt, f.streams()
 	switch {
@@ -149,9 +152,10 @@ type newCall struct {
 	arguments                span
 }
 
-// completeCalls gives the arguments "{}" to those calls of a choice that have none: in the body that was scanned if the
-// call began there, and otherwise in a separate chunk, see appendEmptyCalls. The caller has read the finish_reason of
-// the choice. completeCalls does nothing for a whole answer.
+// completeCalls gives the arguments "{}" to those calls of a choice that have none. If a call began in the body that
+// was scanned, the arguments are added to this body. Otherwise they are sent in a separate chunk, see
+// appendEmptyCalls. The caller has read the finish_reason of the choice. completeCalls does nothing for a whole
+// answer.
 func (f *corrector) completeCalls(choice int) {
 	if choice >= len(f.tools) || !f.streams() || f.finished.has(choice) {
 		return
@@ -219,7 +223,8 @@ func (f *corrector) scanEntry(s *jsontext.Scanner, e *toolEntry) error {
 	})
 }
 
-// scanFunction scans the value of key, a field of the entry's function object, and stores it in e.
+// scanFunction scans the value of a field of the entry's function object and stores it in e. key is the name of the
+// field.
 func (f *corrector) scanFunction(s *jsontext.Scanner, key []byte, e *toolEntry) error {
 	kind, start := s.Kind(), s.Offset()
 	isArguments := string(key) == "arguments"
@@ -282,7 +287,7 @@ func (f *corrector) tool(choice, position int, e *toolEntry) (tool *choiceTool, 
 	return &(*tools)[len(*tools)-1], added.number, true
 }
 
-// uses reports whether id is the upstream's id of one of the calls, and the client got this id.
+// uses reports whether id is the upstream's id of one of the calls, and the client got this call with this id.
 func (c choiceTools) uses(id string) bool {
 	return slices.ContainsFunc(c, func(t choiceTool) bool { return t.replacement == "" && t.id == id })
 }
@@ -330,7 +335,7 @@ func (t *choiceTool) beginsNew(e *toolEntry) bool {
 }
 
 // removeMember adds an edit that removes a field of an object, with the comma after or before it. body is the JSON up
-// to the position of the scanner. value is the position of the field's value in it.
+// to the position of the scanner. value is the position of the field's value in body.
 func (f *corrector) removeMember(body []byte, value span) {
 	const space = " \t\r\n"
 	start, end := jsontext.KeyAt(body, value.from), value.to

@@ -92,8 +92,8 @@ func (c *callTurn) allAnswered() bool {
 	return true
 }
 
-// end stores the traits of the calls in r after the last message: TraitGaps if some but not all calls of the last
-// message with calls have results, and LongestCallID.
+// end stores the traits of the calls in r. It is called after the last message. The traits are LongestCallID and, if
+// some but not all calls of the last message with calls have results, TraitGaps.
 func (c *callTurn) end(r *Request) {
 	anyAnswered := false
 	for i := range c.open {
