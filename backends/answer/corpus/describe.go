@@ -134,15 +134,20 @@ func (d *Description) countFacts(conn kernel.Conn) error {
 		var metric string
 		var key countKey
 		var sure, n int
-		err := r.Scan(&metric, &key.statement, &sure, &n)
+		if err := r.Scan(&metric, &key.statement, &sure, &n); err != nil {
+			return err
+		}
 		if m, ok := metrics.Metric(metric); ok && key.statement == "" {
 			key.statement = m.Statement
 		}
 		key.origin = originOf(sure)
 		counts[key] += n
-		return err
+		return nil
 	})
-	for _, statement := range append(slices.Clone(kernel.Statements), "") {
+	if err != nil {
+		return err
+	}
+	for _, statement := range append(slices.Clone(kernel.Statements), "") { // "" is that of other metrics
 		found := false // facts of other tables do not show that the statement was found
 		for _, origin := range []Origin{FromTags, FromStatements, FromTables} {
 			if n := counts[countKey{statement, origin}]; n > 0 {
@@ -154,7 +159,7 @@ func (d *Description) countFacts(conn kernel.Conn) error {
 			d.Missing = append(d.Missing, statement)
 		}
 	}
-	return err
+	return nil
 }
 
 // isPeriodicReport reports whether a document should contain the primary statements, as annual and quarterly reports

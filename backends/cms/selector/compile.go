@@ -144,7 +144,7 @@ func (s *Selector) Compile(scheme *Scheme) (*Query, error) {
 	q.order = strings.TrimPrefix(q.order, ", ")
 	c.mergeTemplates()
 	for _, v := range c.sorts {
-		q.sorting += v.Text + ","
+		q.sorting += v.Text + "," // cursors are bound to this text
 	}
 	if c.after != nil {
 		if q.Start > 0 {

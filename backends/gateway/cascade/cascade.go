@@ -315,7 +315,7 @@ func (r *run) tryKeys(c *keychain.Candidate) (last *failure) {
 			last = tried
 		}
 		if !next {
-			return tried
+			return tried // nil after success, although an earlier group of keys may have failed
 		}
 	}
 	return last

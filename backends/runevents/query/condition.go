@@ -151,7 +151,7 @@ func (s *selectCompiler) in(x *inExpr, negated bool) string {
 	}
 	if table, key, ok := s.idOf(f); ok {
 		test := key + word + "SELECT id FROM " + table + " WHERE " + valueColumn(table) + " IN (" + s.values(x.values) + "))"
-		if negated && !acceptNull && f.nullable { // NOT IN an empty list includes null
+		if negated && !acceptNull && f.nullable { // if no stored value matches, NOT IN (SELECT …) is true even for null
 			test = "(" + test + " AND " + key + " IS NOT NULL)"
 		}
 		return orNull(f, key, test, acceptNull)

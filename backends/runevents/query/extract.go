@@ -40,7 +40,7 @@ func (c *checker) extract(q *query, v *syntax.Value, outermost bool) error {
 
 // columns checks the columns in an extract clause and sets them in q. An empty list means all fields.
 func (c *checker) columns(q *query, v *syntax.Value) error {
-	items := []*syntax.Value{v}
+	items := []*syntax.Value{v} // a single field or function
 	if v.IsList() && v.Operator() != "function" {
 		items = v.Items
 	}

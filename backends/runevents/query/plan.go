@@ -180,8 +180,9 @@ func (s *Service) planCounts(pl *plan, c *checker, clause *syntax.Value, p param
 }
 
 // restrict adds the conditions of pl.scope to q, and the default conditions: active nodes, and reports of type
-// "agent". c has checked the clauses of the query, and tells whether the query replaces a default condition by its
-// own. restrict also sets pl.wide, and copies the conditions on latest_report? to pl.distinct.
+// "agent". A default condition is left out if the query has a condition of its own on the state of nodes or the type of
+// reports, which c has found when it checked the query. restrict also sets pl.wide, and copies the conditions on
+// latest_report? to pl.distinct.
 func (s *Service) restrict(pl *plan, c *checker, q *query) {
 	if pl.distinct != nil {
 		conjuncts(q.where, func(x expr) {

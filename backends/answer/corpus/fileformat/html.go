@@ -111,7 +111,7 @@ func (d *htmlReader) walk(n *html.Node, depth int) {
 			atom.Select, atom.Textarea, atom.Nav, atom.Footer:
 			return
 		case atom.Head:
-			d.readHead(n, depth)
+			d.readHead(n)
 			return
 		case atom.Html:
 			if d.source.Lang == "" {
@@ -168,10 +168,7 @@ func isBlock(n *html.Node) bool {
 }
 
 // readHead reads the metadata of the document from its head. Fields that a description file sets are not changed.
-func (d *htmlReader) readHead(n *html.Node, depth int) {
-	if depth > maxDepth {
-		return
-	}
+func (d *htmlReader) readHead(n *html.Node) {
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch c.DataAtom { //nolint:exhaustive // other elements have no metadata
 		case atom.Title:

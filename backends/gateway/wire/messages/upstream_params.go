@@ -56,7 +56,7 @@ func (w *upstreamWriter) params() (version map[string]string) {
 			switch value, ok := w.sampling(p); {
 			case !ok:
 				w.dropped = append(w.dropped, p.Name)
-			case value != "":
+			case value != "": // the default is left out
 				version = upstreamSamplingVersion
 				w.Dst = jsontext.AppendAll(w.Dst, `,"`, p.Name, `":`, value)
 			}
