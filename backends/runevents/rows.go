@@ -38,9 +38,9 @@ var (
 	}
 )
 
-// rowsPerStatement returns how many of n remaining rows the next statement writes. n must be positive. On SQLite the
-// number is a power of two, because a connection keeps few prepared statements, and preparing a statement takes
-// longer than executing it. On PostgreSQL, round trips take longer, so each statement writes as many rows as
+// rowsPerStatement returns how many of n remaining rows the next statement writes. n must be positive. On SQLite,
+// preparing a statement takes longer than executing it, and a connection keeps few prepared statements; the number is
+// therefore a power of two. On PostgreSQL, round trips take the most time, so each statement writes as many rows as
 // possible.
 func rowsPerStatement(d store.Dialect, n int) int {
 	if d == store.SQLite {

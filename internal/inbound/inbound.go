@@ -94,9 +94,10 @@ func (b *Body) arm() {
 	b.armed = deadline
 }
 
-// Done removes the read deadline, including the server's ReadTimeout, when no more of the body will be read. Both
-// deadlines are for the body, and would otherwise cancel the context of the work that follows. Reading to the end calls
-// Done. A body that failed keeps its deadline, since the server may wait for the rest.
+// Done removes the read deadline, which includes the server's ReadTimeout. Call it when no more of the body will be
+// read: the deadline is meant for the body, and would cancel the context of the work that follows. A read that reaches
+// the end of the body calls Done. After a failed read the deadline stays, because the server may still wait for the
+// rest of the body.
 func (b *Body) Done() {
 	if !b.detached && !b.armed.IsZero() && b.request.Context().Err() == nil {
 		_ = b.control.SetReadDeadline(time.Time{}) // SetReadDeadline has worked before

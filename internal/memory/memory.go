@@ -121,7 +121,7 @@ func large(size int64) int64 {
 	return size
 }
 
-// release returns a share of n bytes that an owner had to the budget.
+// release gives n bytes back to the budget, which are a part of the owner's share.
 func (b *Budget) release(owner string, n int64) {
 	b.charge(growth{owner, n, 0})
 	b.taken.Add(-n)

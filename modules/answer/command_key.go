@@ -33,7 +33,7 @@ type shownKey struct {
 	RevokedAt time.Time `json:"revoked_at,omitzero"`
 }
 
-// shown returns a key in the form of the output, without the key itself.
+// shown returns the description of a key for the output. Its field for the secret key stays empty.
 func shown(k accounts.Key) shownKey {
 	return shownKey{
 		k.ID, k.Account, k.Label, "", k.Lookup, k.Services, k.Limit, k.CreatedAt.UTC(), k.ExpiresAt,

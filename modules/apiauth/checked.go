@@ -76,8 +76,8 @@ func isGatewayKey(p caddyauth.Authenticator) bool {
 }
 
 // earlierHandlersCheckKey reports whether one of the handlers before module checks the key. handlers is the JSON of a
-// route that is being provisioned. If the route has several handlers with the name of module, the last of them is
-// treated as module, so that no wrong warning is given.
+// route that is being provisioned, in which module is identified by its name only. If several handlers have this name,
+// the last one is taken for module, so that no warning is given without need.
 func earlierHandlersCheckKey(handlers []json.RawMessage, module caddy.Module) bool {
 	name := module.CaddyModule().ID.Name()
 	last := -1 // if no handler has the name, none is before module

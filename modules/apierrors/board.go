@@ -4,7 +4,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/apierror"
 )
 
-// renderBoard renders the error object of the discussion board.
+// renderBoard renders an error as the error object of the discussion board.
 func renderBoard(e *apierror.Error, id string) reply {
 	body := appendString(nil, `{"error":{"code":`, boardCode(e))
 	body = appendString(body, `,"message":`, e.Message)

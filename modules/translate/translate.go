@@ -118,7 +118,7 @@ func (h *Handler) Validate() error {
 	return nil
 }
 
-// Cleanup releases the memory budget. Requests in progress continue to use it.
+// Cleanup releases the handler's reference to the memory budget, which requests in progress may still use.
 func (h *Handler) Cleanup() error {
 	if h.release == nil {
 		return nil

@@ -201,9 +201,9 @@ func (c *Checker) namesIssuer(p *kernel.Passage, issuers []int64) bool {
 	})
 }
 
-// grounded reports whether at least half of a sentence's words are in its marked passages. In a sentence with a figure,
-// words of the question count as found, because another check looks up the figure. In other sentences, words of the
-// question and names of issuers do not count.
+// grounded reports whether at least half of a sentence's words are in its marked passages. If the sentence has a
+// figure, a word of the question counts as found in any case, because another check looks up the figure. If it has
+// none, words of the question and names of issuers are not counted at all.
 func (c *Checker) grounded(s draft.Sentence) bool {
 	found, all := 0, 0
 	hasFigure := len(figures.Find(s.Text)) > 0 || len(figures.Spelled(s.Text)) > 0

@@ -144,7 +144,8 @@ func (cs *Clients) Check(c *Client) error {
 	return errors.Join(c.Metadata.check(c), checkTexts(c), claims.Check(c.Metadata.Claims, false))
 }
 
-// checkRedirects returns an error if one of the URIs in a member of a registration cannot be registered.
+// checkRedirects returns an error if a URI cannot be registered as a redirect URI. uris are the value of the given
+// member of a registration.
 func checkRedirects(member string, uris []string) error {
 	if len(uris) > maxRedirects {
 		return refuse(member, "has more than 50 URIs")

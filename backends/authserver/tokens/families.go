@@ -265,7 +265,7 @@ func (t *Tokens) narrow(ctx context.Context, f *family, r Renewal) ([]string, []
 }
 
 // rotate stores that the refresh token with the digest oldSum is spent, and that the token with the digest newSum
-// replaces it. It returns errStale if the family has changed. A refresh writes nothing else in this transaction.
+// replaces it. It returns errStale if the family has changed. Its transaction contains no other write of the refresh.
 func (t *Tokens) rotate(ctx context.Context, f *family, oldSum, newSum string) error {
 	now := t.Now()
 	rotation := f.rotation.replace(oldSum, newSum, now, t.options.Grace)

@@ -51,9 +51,9 @@ func (d Digests) Due(mode string, now time.Time) time.Time {
 const digestDue = "CASE s.mode WHEN 'daily' THEN 86400000000 - (CAST(? AS BIGINT) - u.digest_at) % 86400000000" +
 	" WHEN 'weekly' THEN 604800000000 - (CAST(? AS BIGINT) - u.digest_at) % 604800000000 ELSE 15000000 END"
 
-// anchorOf returns an anchor for board_users.digest_at (see digestDue): a time two or three weeks before now, at the
-// hour and on the day of weekly digests. The anchor is computed with the UTC offset that applies at the next daily
-// digest, as if the clocks had never been changed.
+// anchorOf returns an anchor for board_users.digest_at (see digestDue). It is a time two or three weeks before now, on
+// the day and at the hour of weekly digests. Both the day and the hour are those of the UTC offset that applies at the
+// next daily digest, even if the offset was another one at the anchor.
 func (d Digests) anchorOf(now time.Time) kernel.Moment {
 	nextDaily := d.Due("daily", now)
 	daysToWeekly := (d.Day - nextDaily.In(d.Zone).Weekday() + 7) % 7

@@ -173,7 +173,7 @@ func requirePeople(c *call) error {
 	return c.requirePermissions(kernel.PermissionAdmin, kernel.PermissionUsers)
 }
 
-// requireSettings admits users who may also change the settings.
+// requireSettings admits users who have the permission for settings, besides the one for the administration.
 func requireSettings(c *call) error {
 	return c.requirePermissions(kernel.PermissionAdmin, kernel.PermissionSettings)
 }

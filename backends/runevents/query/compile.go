@@ -166,8 +166,8 @@ func (s *selectCompiler) value(f *field) string {
 	return col
 }
 
-// idOf returns key, the SQL expression of the ID that represents the value of a field, and the table to which the ID
-// belongs. ok is false if no ID represents the value.
+// idOf returns the table whose IDs represent the values of a field, and key, the SQL expression of the ID for the
+// field's value. ok is false if no ID represents the value.
 func (s *selectCompiler) idOf(f *field) (table, key string, ok bool) {
 	e := s.q.entity
 	unique := f.kind == typeHash || f.name == "certname" ||

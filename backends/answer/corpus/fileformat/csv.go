@@ -226,9 +226,9 @@ var dayLayouts = []string{
 	"January 2, 2006", "2-Jan-2006", "2 Jan 2006", "2.1.2006",
 }
 
-// dayLayout returns the layout in which all days of a table are written. It returns an error if two layouts fit and the
-// first has the month before the day. If no layout fits it returns time.DateOnly, so that the first row that does not
-// match is reported.
+// dayLayout returns the layout in which all days of a table are written. If the days fit both the layout with the month
+// before the day and another one, dayLayout returns an error. If no layout fits, it returns time.DateOnly, so that the
+// caller reports the first row that does not match.
 func dayLayout(rows [][]string, column int) (string, error) {
 	var fitting []string
 	first := ""

@@ -388,8 +388,8 @@ const (
 	maxLines = 1000    // number of lines
 )
 
-// logMethod returns a method that logs its arguments as a line with the given level. Instead of line maxLines, it logs
-// a warning, and then ignores further lines.
+// logMethod returns a method that logs its arguments as a line with the given level. A call logs fewer than maxLines
+// lines. The next line is replaced by a warning, and all further lines are ignored.
 func logMethod(level byte) member {
 	return member{call: func(rt *Runtime, c goja.FunctionCall) goja.Value {
 		if rt.logged++; rt.logged > maxLines {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// awaitParent returns when the other end of the pipe is closed, because the parent process has ended. In contrast to a
-// read from the pipe, it detects this during a call, too.
+// awaitParent returns when the other end of the pipe is closed, because the parent process has ended. A read from the
+// pipe would notice this only between two calls; awaitParent also notices it while a call runs.
 func awaitParent() {
 	for {
 		fds := []unix.PollFd{{Fd: 0}} // only the hang-up is of interest
