@@ -268,7 +268,7 @@ func (s *Service) fileBatch(reports []*report) (done int, err error) {
 		}
 		return done, err
 	}
-	if err = s.asPayloadError(err); IsPayload(err) {
+	if err = s.asPayloadError(err); IsPayload(err) { // there is only one report, otherwise see above
 		err = s.rejectFromInbox(reports[0].inboxRow, reports[0].certname, err)
 	}
 	if err != nil {

@@ -117,11 +117,11 @@ func (s *stack) endTable() {
 		}
 		header := append([]string{unitOf(s.heads)}, columnsNamed(s.heads)...)
 		s.text.WriteString("\n" + Markdown(append([][]string{header}, s.grid[:end]...)) + "\n\n")
-		s.grid = s.grid[end:]
+		s.grid = s.grid[end:] // the headings
 	} else {
 		s.text.WriteString(strings.Join(s.heads, "\n") + "\n")
 	}
-	for _, row := range s.grid {
+	for _, row := range s.grid { // rows that are in no table
 		s.text.WriteString(unmarked(strings.Join(row, " ")) + "\n")
 	}
 	s.heads, s.grid, s.width = nil, nil, 0
