@@ -321,7 +321,7 @@ func TestUpstreamTabs(t *testing.T) {
 	if n := countCookies(); n != 0 {
 		t.Errorf("%d cookies are left", n)
 	}
-	var started []url.Values // sign-ins that are not completed
+	started := make([]url.Values, 0, 30) // sign-ins that are not completed
 	for range 30 {
 		started = append(started, f.visit("/security"))
 	}
