@@ -135,7 +135,7 @@ func TestClientDropped(t *testing.T) {
 func TestClientRefused(t *testing.T) {
 	t.Parallel()
 	user := func(block string) string { return `{"messages":[{"role":"user","content":[` + block + `]}]}` }
-	request := func(member string) string { return `{` + member + `,` + user(`{"text":"Hi"}`)[1:] }
+	with := func(member string) string { return `{` + member + `,` + user(`{"text":"Hi"}`)[1:] }
 	for body, want := range map[string]string{
 		`[]`: "must be a JSON object", `{}`: "messages is required", `{"messages":[]}`: "at least one user message",
 		user(``): "at least one user message", user(`{}`): "messages[0].content[0] must have one of", user(`{"video":{}}`): `it has "video"`,
@@ -152,19 +152,19 @@ func TestClientRefused(t *testing.T) {
 		`{"messages":[{"role":"assistant","content":[{"toolUse":{"name":"f"}}]}]}`:                                                          "toolUseId is required",
 		`{"messages":[{"role":"assistant","content":[{"reasoningContent":{"text":1}}]}]}`:                                                   "must have one of reasoningText, redactedContent",
 		`{"messages":[{"role":"assistant","content":[{"toolUse":{"toolUseId":"a","name":"f"}},{"toolUse":{"toolUseId":"a","name":"f"}}]}]}`: "also the id of an earlier toolUse block",
-		request(`"guardrailConfig":{"guardrailIdentifier":"g"}`):                                                                            "guardrailConfig refers to resources of an AWS account",
-		request(`"promptVariables":{"a":{"text":"b"}}`):                                                                                     "promptVariables refers to resources",
-		request(`"inferenceConfig":{"temperature":2}`):                                                                                      "inferenceConfig.temperature must be from 0 to 1",
-		request(`"inferenceConfig":{"maxTokens":0}`):                                                                                        "at least 1",
-		request(`"toolConfig":{"tools":[{"systemTool":{"name":"nova_grounding"}}]}`):                                                        "systemTool is not supported, because the tool runs on its vendor's servers",
-		request(`"toolConfig":{"tools":[{"toolSpec":{"name":"f"}}]}`):                                                                       "inputSchema is required",
-		request(`"toolConfig":{"tools":[],"toolChoice":{"tool":{"name":"f"}}}`):                                                             "not in toolConfig.tools",
-		request(`"additionalModelRequestFields":{"tools":[{"type":"web_search_20250305"}]}`):                                                "additionalModelRequestFields.tools is not supported",
-		request(`"additionalModelRequestFields":{"thinking":{"type":"odd"}}`):                                                               "thinking.type must be one of",
-		request(`"additionalModelRequestFields":{"reasoning_effort":"most"}`):                                                               "which is not a known reasoning effort",
-		request(`"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"7"}}}}`):                           "JSON text of an object",
-		request(`"system":"Hi"`): "system must be an array",
-		request(`"x":1,"x":2`):   "given twice",
+		with(`"guardrailConfig":{"guardrailIdentifier":"g"}`):                                                                               "guardrailConfig refers to resources of an AWS account",
+		with(`"promptVariables":{"a":{"text":"b"}}`):                                                                                        "promptVariables refers to resources",
+		with(`"inferenceConfig":{"temperature":2}`):                                                                                         "inferenceConfig.temperature must be from 0 to 1",
+		with(`"inferenceConfig":{"maxTokens":0}`):                                                                                           "at least 1",
+		with(`"toolConfig":{"tools":[{"systemTool":{"name":"nova_grounding"}}]}`):                                                           "systemTool is not supported, because the tool runs on its vendor's servers",
+		with(`"toolConfig":{"tools":[{"toolSpec":{"name":"f"}}]}`):                                                                          "inputSchema is required",
+		with(`"toolConfig":{"tools":[],"toolChoice":{"tool":{"name":"f"}}}`):                                                                "not in toolConfig.tools",
+		with(`"additionalModelRequestFields":{"tools":[{"type":"web_search_20250305"}]}`):                                                   "additionalModelRequestFields.tools is not supported",
+		with(`"additionalModelRequestFields":{"thinking":{"type":"odd"}}`):                                                                  "thinking.type must be one of",
+		with(`"additionalModelRequestFields":{"reasoning_effort":"most"}`):                                                                  "which is not a known reasoning effort",
+		with(`"outputConfig":{"textFormat":{"type":"json_schema","structure":{"jsonSchema":{"schema":"7"}}}}`):                              "JSON text of an object",
+		with(`"system":"Hi"`): "system must be an array",
+		with(`"x":1,"x":2`):   "given twice",
 	} {
 		_, err := Format{}.Read([]byte(body), clientOptions())
 		if e, ok := apierror.From(err); !ok || e.Status != 400 || !strings.Contains(e.Message, want) {
