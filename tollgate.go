@@ -2,7 +2,7 @@
 //
 //	xcaddy build --with github.com/tollgate-gateway/tollgate
 //
-// builds the gateway. It also holds the version; see modules for the plug-in list.
+// builds the gateway. It also holds the version. The package modules has the list of plug-ins.
 package tollgate
 
 import (

@@ -1,4 +1,4 @@
-// Package docs holds the documents, which the program has with it.
+// Package docs holds the documents, which are embedded in the program.
 package docs
 
 import "embed"

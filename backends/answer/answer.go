@@ -44,7 +44,7 @@ type Options struct {
 	// Model writes and judges answers. With a nil Model answers are extracted from the passages by rules alone.
 	Model models.Model
 	// ExtractWhenDown makes the service extract answers while no model can be used. Such answers are not
-	// remembered. Default: the service is unavailable then.
+	// remembered. Default: while no model can be used, the service is unavailable.
 	ExtractWhenDown bool
 	// Dense makes embedding vectors, by which passages are found in addition to their words. The vectors of the
 	// corpus are made in the background. With a nil Dense passages are found by words alone.
@@ -123,7 +123,8 @@ const (
 	// embedEvery is the interval at which passages without a vector are looked for. After embedLease without a sign of
 	// life from the process that makes vectors, another process may take over.
 	embedEvery, embedLease = 30 * time.Second, 3 * time.Minute
-	// checkModelEvery is the interval at which the embedding model is checked for a change, if no question reveals one.
+	// checkModelEvery is the interval at which the embedding model is checked for a change, unless a question reveals
+	// the change earlier.
 	checkModelEvery = time.Hour
 	// After intakeLease without a sign of life from the process that ingests documents, another process may take over.
 	intakeLease = 3 * time.Minute
@@ -184,7 +185,7 @@ func New(o Options) *Server {
 // intake returns the jobs that ingest documents: one for the watched folder and one for the list of addresses, if they
 // are configured.
 func (s *Server) intake(o Options) (work []jobs.Job) {
-	// add adds a job. job is its name in metrics, and name that of its lease.
+	// add adds a job. The parameter job is the name of the job in metrics, and name is the name of its lease.
 	add := func(job, name string, every time.Duration, run func(intake.Options) func(context.Context) (int, error)) {
 		lease := &jobs.Lease{
 			DB: o.DB, Table: "answer_leases", Name: name, Holder: rand.Text(), Every: every,

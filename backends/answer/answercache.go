@@ -24,7 +24,7 @@ type remembering struct {
 	version func(ctx context.Context) (int64, error) // returns the version of the corpus
 
 	mu       sync.Mutex            // guards outcomes
-	outcomes map[string]remembered // by the key that Ask makes of the question and the version of the corpus
+	outcomes map[string]remembered // keyed by what Ask makes from the question and the corpus version
 }
 
 // remembered is an outcome that is remembered until a time.
@@ -47,7 +47,8 @@ func (r *remembering) Ask(ctx context.Context, q pipeline.Request, progress func
 	if err != nil { // the pipeline reports this error
 		return r.Asker.Ask(ctx, q, progress)
 	}
-	// A normalised question has no line end, so that equal keys mean equal questions.
+	// A normalised question has no line end, so the first line end of a key is where the question stops and q.Previous
+	// begins. Equal keys therefore mean equal questions.
 	key := strconv.FormatInt(version, 10) + " " + strconv.FormatBool(q.Force) + " " + question.Normalise(q.Text) + "\n" +
 		q.Previous
 	if found, ok := r.find(key); ok {

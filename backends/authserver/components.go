@@ -77,7 +77,7 @@ type components struct {
 	pages     http.Handler
 }
 
-// keyMargin is added to the longest life of a token: a rotated key verifies signatures for that time in total.
+// keyMargin is added to the longest life of a token. The sum is how long a rotated key still verifies signatures.
 const keyMargin = 10 * time.Minute
 
 // reportSignedOut returns a function that passes the id of a signed-out user to Options.SignedOut, or nil if that is

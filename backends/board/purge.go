@@ -14,7 +14,7 @@ import (
 // How long the board keeps rows that are no longer needed.
 const (
 	keepReads = 90 * 24 * time.Hour
-	keepMails = 7 * 24 * time.Hour // mails that could not be sent, counted from when they were due
+	keepMails = 7 * 24 * time.Hour // for mails that could not be sent, from the time at which they were due
 )
 
 // purges lists the statements that delete old rows. keep is the age at which a row is deleted. The arguments of each

@@ -62,7 +62,8 @@ type Options struct {
 	// Keyring returns the keys that encrypt the secrets of webhooks. A nil function means that the secrets are not
 	// encrypted.
 	Keyring func() (keyring.Keyring, error)
-	// Networks are private networks to which scripts may nevertheless send requests, and webhooks their deliveries.
+	// Networks are the private networks to which scripts may send requests and webhooks may send deliveries. All other
+	// private networks are refused.
 	Networks []netip.Prefix
 	// Meter has the functions that count events for metrics. By default nothing is counted.
 	Meter Meter

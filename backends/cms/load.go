@@ -30,7 +30,7 @@ type State struct {
 	Table    *routes.Table
 	Loaded   time.Time       // when Table was read
 	Warnings []*routes.Error // of the scripts that are in use
-	// Failed is the error because of which the current files are not in use, or nil if they are in use.
+	// Failed is the error that keeps the current files from being used, or nil if they are in use.
 	Failed error
 }
 

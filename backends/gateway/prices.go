@@ -78,7 +78,7 @@ func (p *Prices) Read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	changed := len(prices) > 0 // at the first time: the catalog has no prices of the database yet
+	changed := len(prices) > 0 // at the first read, when the catalog has no prices of the database yet
 	if p.current != nil {
 		changed = p.current.version != version
 	}

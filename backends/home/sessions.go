@@ -16,15 +16,15 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// SchemaName is the name of the home page among the services that have a database.
+// SchemaName is the name of the home page in the list of services with a database.
 const SchemaName = "home"
 
 // Schema returns the table of the sessions.
 func Schema() store.Schema { return store.Embedded(SchemaName, migrations) }
 
 const (
-	// sessionIdle is the time after which an unused session ends, and sessionWhole the time after which every
-	// session ends, because the groups of a person are only read at the sign-in.
+	// sessionIdle is the time after which an unused session ends. sessionWhole is the time after which every session ends.
+	// A person's groups are only read at the sign-in, so a change of the groups takes effect with the next session.
 	sessionIdle, sessionWhole = 8 * time.Hour, 24 * time.Hour
 	// maxSessions limits the number of a person's sessions.
 	maxSessions = 20

@@ -12,8 +12,8 @@ import (
 // eventCounts contains the numbers of added events for each hour, node and status. Deleted events count negatively.
 type eventCounts map[eventCountKey]int64
 
-// eventCountKey is the key of a row of run_node_counts: the hour since 1970, and the IDs of the node and the status.
-// For a row of run_event_counts, node is the column part; see countParts.
+// eventCountKey is the key of a row of run_node_counts: the hour since 1970, and the IDs of the node and the status. In
+// the key of a row of run_event_counts, node contains the value of the column "part" instead; see countParts.
 type eventCountKey struct{ hour, node, status int64 }
 
 // add adds n events with the given timestamp, in Unix milliseconds.

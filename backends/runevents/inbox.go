@@ -205,7 +205,8 @@ func (s *Service) Settle(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("counting the reports in the inbox: %w", err)
 	}
-	// Correct our count, which misses what other processes add and file, unless it has changed since the query began.
+	// Correct our count, which takes no account of what other processes add and file. If the count has changed since the
+	// query began, it is left alone.
 	s.inbox.length.CompareAndSwap(lengthBefore, length)
 	if length == 0 {
 		return nil
@@ -230,7 +231,7 @@ func (s *Service) file(ctx context.Context, lastID int64) (failure error) {
 			s.inbox.failedAt.Store(s.o.Now().UnixNano())
 		}
 	}()
-	lastRead := int64(0) // ID of the last report that was read from the table, below which failed reports are left
+	lastRead := int64(0) // ID of the last report that was read from the table; failed reports before it are left there
 	for {
 		reports := s.inbox.take(lastID)
 		if len(reports) == 0 {

@@ -78,7 +78,7 @@ type batchStats struct {
 // now. It waits for the senders at most as long as it took to store the last batch, and in total at most batchWait.
 func (s *Service) gather(jobs []*job, last batchStats) []*job {
 	var timeout <-chan time.Time     // begins with the first wait
-	var nextReports <-chan time.Time // nil, which is never ready, if gather does not wait for the senders, or no longer
+	var nextReports <-chan time.Time // nil, which is never ready, while gather does not wait for the senders
 	if last.senders > 1 {
 		timer := time.NewTimer(min(last.duration, batchWait))
 		defer timer.Stop()
@@ -202,7 +202,7 @@ func (w *writer) file(reports []*report) error {
 		err = w.caches.store(ctx, w.db, reports, w.o.Stored)
 	}
 	if pg, ok := errors.AsType[*pgconn.PgError](err); ok && pg.Code == "23514" && len(w.partitions.existing) > 0 {
-		// This is check_violation: another process has dropped a partition.
+		// The code means check_violation: another process has dropped a partition.
 		w.partitions.forget()
 		if err = w.partitions.createMissing(ctx, reports); err == nil {
 			err = w.caches.store(ctx, w.db, reports, w.o.Stored)

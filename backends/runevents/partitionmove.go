@@ -9,7 +9,8 @@ import (
 
 // The following functions are for moving the data to the other database engine; see store.Schema.
 
-// maxMoved is the time span of the data, in days, above which partitions do not become longer.
+// maxMoved limits the time span of the data from which the length of partitions is computed, in days. A longer time
+// span does not make partitions longer.
 const maxMoved = 36_500
 
 // movedTo returns the partition of a table for a row whose time is key. All partitions have the same length, which

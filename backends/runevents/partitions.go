@@ -72,7 +72,7 @@ func (s *Service) partitioning(table string, ttl time.Duration) partitioning {
 	return partitioning{table, ttl}
 }
 
-// days is a range of days since 1970, including from and excluding until.
+// days is the range [from, until) of days since 1970.
 type days struct{ from, until int64 }
 
 func (d days) contains(day int64) bool { return d.from <= day && day < d.until }
@@ -174,8 +174,8 @@ func (p *partitions) create(ctx context.Context, s partitioning, day int64) erro
 		return nil
 	}
 	var existing []days
-	// After waiting for the lock, the list must contain partitions that other processes have committed in the meantime.
-	// With a stricter isolation level, the snapshot would hide them.
+	// The list is read after waiting for the lock. It must contain partitions that other processes have committed in the
+	// meantime. With a stricter isolation level, the snapshot would hide them.
 	err := p.db.Write(store.ReadCommitted(ctx), func(c store.Conn) error {
 		if err := c.Enter(partitionLock); err != nil {
 			return err
@@ -194,7 +194,7 @@ func (p *partitions) create(ctx context.Context, s partitioning, day int64) erro
 				continue
 			case other.contains(day): // another process has created it
 				missing = days{}
-			case other.until <= day: // may overlap if it was created with another retention and length
+			case other.until <= day: // ends before the day, but may overlap if it was created with another retention and length
 				missing.from = max(missing.from, other.until)
 			default: // the other partition is later than the day
 				missing.until = min(missing.until, other.from)

@@ -19,14 +19,14 @@ import (
 )
 
 // memoryFactor is the number of bytes of memory that processing needs for each byte of a command, in addition to the
-// body. A measured report of small events only needed three, including the writer's part; the garbage collector doubles
-// that.
+// body. A measured report that consisted of small events needed three bytes, including the writer's part; the garbage
+// collector doubles that.
 const memoryFactor = 8
 
 // bodyLimits limits the memory of commands by two budgets. A body takes memory from the budget bodies as it arrives, so
-// that a slow sender holds only as much as it has sent. A complete body then waits, at most for the duration wait, for
-// memory from the budget work to be processed. The budgets are separate: otherwise waiting bodies could hold the memory
-// that bodies in process still need. pace is the minimum speed of a sender.
+// that a slow sender holds only as much as it has sent. To be processed, a complete body needs memory from the budget
+// work, for which it waits at most for the duration wait. The budgets are separate: otherwise waiting bodies could hold
+// the memory that bodies in process still need. pace is the minimum speed of a sender.
 type bodyLimits struct {
 	bodies *memory.Budget
 	work   *semaphore.Weighted

@@ -21,8 +21,8 @@ const (
 	countPause = time.Minute
 	// purgeRows limits the rows that one transaction deletes, so that other writers can proceed in between.
 	purgeRows = 2000
-	// purgeReports limits the reports that one transaction deletes. The limit is lower, because a report is deleted
-	// with its events.
+	// purgeReports limits the reports that one transaction deletes. It is lower than purgeRows, because a report is
+	// deleted with its events.
 	purgeReports = 200
 	// sweepMargin is the number of days for which a shared row is kept longer than the events that refer to it, for
 	// writers that are about to use the row again.

@@ -48,8 +48,8 @@ type Options struct {
 	// Memory is the memory budget for bodies that are being received. Other services may share it. The default is a
 	// fourth of MaxQueued, but at least twice MaxBody.
 	Memory *memory.Budget
-	// CorrectiveChange shows corrective_change unchanged. By default it is null, as in the open-source reference
-	// implementation.
+	// CorrectiveChange means that answers contain corrective_change unchanged. By default corrective_change is null, as in
+	// the open-source reference implementation.
 	CorrectiveChange bool
 	// Import must be set by a program that stores reports while the server is running and that does not know the
 	// server's retention (EventTTL and ReportTTL). On PostgreSQL, the age of a report then determines the length of a
@@ -116,7 +116,7 @@ type Service struct {
 	queries     *query.Service
 	paths       rest.Paths[*Endpoint]
 	limits      bodyLimits
-	inbox       *inbox // nil on PostgreSQL, which writes only the changed parts of a page
+	inbox       *inbox // nil on PostgreSQL, which needs none because it writes only the changed parts of a page
 	queue       chan *job
 	writer      chan *writer // contains the writer while nobody uses it
 	parsing     atomic.Int64 // number of reports that are being parsed and will be put into the queue

@@ -292,7 +292,7 @@ func (b *batch) internWords(reports []*report) error {
 			}
 		}
 	}
-	// In a fixed order, so that two processes lock the rows in the same order.
+	// The texts are interned in a fixed order, so that two processes lock the rows in the same order.
 	for _, w := range slices.SortedFunc(maps.Keys(texts), func(a, b word) int {
 		return cmp.Or(strings.Compare(a.dictionary, b.dictionary), strings.Compare(a.text, b.text))
 	}) {

@@ -78,7 +78,7 @@ func parseCommand(r *http.Request, body, zipped []byte) (submission, error) {
 // have closed only its side of the connection, and would mistake an empty answer for an acknowledgment.
 func (s *Service) answer(w http.ResponseWriter, r *http.Request, c submission, release func()) Outcome {
 	id, ctx := uuid.NewString(), context.WithoutCancel(r.Context())
-	s.closing.RLock() // Close waits for the submissions that are counted before it sets ending
+	s.closing.RLock() // Close waits for the submissions that are counted before it sets the field ending
 	if s.ending {
 		s.closing.RUnlock()
 		release()

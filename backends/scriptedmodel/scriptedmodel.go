@@ -26,8 +26,8 @@ type Options struct {
 	// because an http.Server with a ReadTimeout would mistake the deadline for a client that has left. Zero means
 	// that no deadline is set.
 	BodyTimeout time.Duration
-	// Record is how many of the last requests Requests returns. These contain credentials and bodies, so it is only
-	// for tests. Zero means none.
+	// Record is the number of recent requests that the method Requests returns. The requests contain credentials and
+	// bodies, so Record is only for tests. Zero means none.
 	Record int
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/jsontext"
 )
 
-// stream is the state of an answer that is sent as server-sent events. Its methods that send or write events, and wait,
-// return false if the client has left.
+// stream is the state of an answer that is sent as server-sent events. Its methods that send or write events return
+// false if the client has left, and so does the method wait.
 type stream struct {
 	*call
 	head       []byte // "data: " and the beginning of a chunk up to the opening bracket of choices

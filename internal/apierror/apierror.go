@@ -27,7 +27,7 @@ type Error struct {
 	Message string
 	// RetryAfter is the wait after which the same request may succeed. Zero means unknown.
 	RetryAfter time.Duration
-	// NoRetry sends the header x-should-retry: false, with which SDKs do not retry.
+	// NoRetry sends the header "x-should-retry: false", which tells SDKs not to retry.
 	NoRetry bool
 	// FailedAttempts is rendered as error.failed_attempts by the formats that have it, unless it is nil.
 	FailedAttempts []Attempt

@@ -2,8 +2,8 @@
 // where nothing exists yet. The data are the databases, the key file and the services' folders.
 //
 // A backup is a folder of files and a manifest with their sizes and digests, which is written last. The folder gets its
-// final name when all files were written and have been read back. Each database is copied in its state at one moment
-// after the beginning: on SQLite as a file, on PostgreSQL as the rows of one snapshot.
+// final name when all files were written and have been read back. Each database is copied as it was at one moment
+// after the backup began: on SQLite as a file, on PostgreSQL as the rows of one snapshot.
 package backup
 
 import (
@@ -109,9 +109,9 @@ func (w *writer) write(ctx context.Context, s State) (*Manifest, error) {
 		}
 		return nil
 	}
-	// A service writes a file before a database refers to it, and deletes the file after the reference. So the folders
-	// must be copied after the databases. They are copied before the databases too, so that the second pass only copies
-	// the files that were added meanwhile.
+	// A service writes a file before a database refers to it, and removes the reference before it deletes the file. So the
+	// folders must be copied after the databases. They are copied before the databases too, so that the second pass only
+	// copies the files that were added meanwhile.
 	if err := copyFolders(); err != nil {
 		return nil, err
 	}

@@ -203,7 +203,7 @@ type postgresTarget struct {
 	db     *store.DB
 	copied *DatabaseCopy
 	backup string // digest of the backup's manifest
-	marked bool   // an earlier, unfinished restore of this backup has set the mark; set by look
+	marked bool   // an earlier, unfinished restore of this backup has set the mark; the method look sets this field
 	loaded bool   // that restore has loaded the rows; set by look
 }
 

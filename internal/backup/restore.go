@@ -65,7 +65,8 @@ func Restore(ctx context.Context, folder string, s State, o Options) (m *Manifes
 			t.close()
 		}
 	}()
-	// Each step is made for all targets before the next, so that nothing is in use until everything has been copied.
+	// Each step is completed for all targets before the next step begins, so that nothing is in use until everything has
+	// been copied.
 	for _, step := range []func(t target) error{
 		func(t target) error { return t.look(ctx) },
 		func(t target) error { return t.prepare(ctx, r) },
@@ -157,11 +158,11 @@ func (v *verified) prepare(ctx context.Context, r *restorer) error {
 func (*verified) finish(context.Context) error { return nil }
 func (*verified) close()                       {}
 
-// files restores one file, or a folder of files, to the path to.
+// files restores one file, or a folder of files. The field to is the destination path.
 type files struct {
 	r        *restorer
 	to       string // destination of the file or folder
-	prefix   string // begins the files' paths in the backup; the whole path if it is one file
+	prefix   string // beginning of the files' paths in the backup; for a single file, its whole path
 	folder   bool   // a folder is restored, not one file
 	files    []File
 	restored bool // the files are in place already

@@ -39,7 +39,7 @@ func styled(runs []run) string {
 	var (
 		out     strings.Builder
 		open    []styleMark // styles whose mark at the end is not written yet, from the outermost to the innermost
-		pending string      // white space that is not written yet, because marks that end before it may follow
+		pending string      // white space that is not written yet, because a style may have to end before it
 	)
 	// end writes the marks that end the open styles, except the styles in remaining. A style inside of an ended style
 	// ends too.

@@ -18,7 +18,7 @@ import (
 // folder stores files under their hash, in subfolders named by its first two digits.
 type folder struct {
 	root string
-	// used reports whether the service refers to the content with a hash.
+	// used reports whether the service refers to the content with the given hash.
 	used func(ctx context.Context, hash string) (bool, error)
 }
 
@@ -83,7 +83,8 @@ func (f folder) sweep(ctx context.Context, cutoff time.Time) (n int, err error) 
 		case err != nil || !isOldFile(name):
 			return nil // the file has been removed already
 		}
-		// After an interrupted sweep, content has the prefix too. Only content has a name as long as a hash.
+		// After an interrupted sweep, the names of content may begin with the prefix too. Without the prefix, only the names
+		// of content are as long as a hash.
 		hash := strings.TrimPrefix(path.Base(name), temporaryPrefix)
 		if len(hash) == 2*sha256.Size {
 			if used, err := f.used(ctx, hash); used || err != nil {

@@ -19,7 +19,7 @@ type Cache[V any] struct {
 
 	mu      sync.RWMutex
 	entries map[string]cached[V]
-	drops   uint64 // counts calls of Drop; results of loads that began before the last one are not cached
+	drops   uint64 // counts calls of Drop; the results of loads that began before the last call are not cached
 }
 
 // cached is a value with the time until which it may be used.

@@ -28,9 +28,10 @@ type Result struct {
 }
 
 // Store counts. Implementations are safe for concurrent use and exact: all goroutines (and, for Redis, nodes) together
-// are allowed exactly what a single caller would be.
+// are allowed exactly as much as a single caller.
 //
-// A window is a sliding counter of two buckets aligned to multiples of window since the Unix epoch:
+// A window is a sliding counter of two buckets. Each bucket is as long as the window and begins at a multiple of this
+// length since the Unix epoch:
 //
 //	used = current + ceil(previous * remaining fraction of the current bucket)
 //
@@ -45,9 +46,9 @@ type Store interface {
 	Charge(ctx context.Context, key string, cost int64, window time.Duration) error
 	// SetNX marks key for the duration ttl and reports whether key was unmarked before. It serves as a replay guard.
 	SetNX(ctx context.Context, key string, ttl time.Duration) (bool, error)
-	// Hold takes a place of a key for a holder and reports whether fewer than limit places were taken. The place
-	// becomes free after Release or after ttl, which is from 1 ms to 24 hours, so that a node that has died does not
-	// hold it for ever.
+	// Hold takes a place of a key for a holder and reports whether fewer than limit places were taken. The place becomes
+	// free after Release or after the duration ttl, so that a node that has died does not hold it for ever. ttl is from 1
+	// ms to 24 hours.
 	Hold(ctx context.Context, key, holder string, limit int64, ttl time.Duration) (bool, error)
 	// Release frees the place of a holder. It is not an error if the holder has no place.
 	Release(ctx context.Context, key, holder string) error

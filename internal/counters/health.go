@@ -50,7 +50,7 @@ func (h *health) failed(err error, now time.Time) {
 		h.logger.Warn("counters are unreachable", zap.Error(err))
 		return
 	}
-	if !isReply { // waiting in vain may have taken longer than the pause, which begins only now
+	if !isReply { // the failed attempt may have taken longer than the pause, so the pause begins only now
 		h.next.Store(now.UnixNano() + int64(probeEvery))
 	}
 }

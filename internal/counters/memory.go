@@ -162,7 +162,7 @@ type entryKey struct {
 	window int64 // in microseconds
 }
 
-// entry is a counter or a mark. A mark has only key and expires.
+// entry is a counter or a mark. A mark uses only the fields key and expires.
 type entry struct {
 	key      entryKey
 	bucket   int64 // number of the bucket of current

@@ -23,8 +23,8 @@ const (
 )
 
 const (
-	// redisConnections is the largest number of connections to the server, and so of operations under way. Further
-	// operations wait for a connection within their time limit.
+	// redisConnections limits the number of connections to the server, and thereby the number of operations at the same
+	// time. Further operations wait for a connection within their time limit.
 	redisConnections = 64
 	// redisIdleTimeout is the time after which an unused connection is closed.
 	redisIdleTimeout = time.Minute
@@ -95,7 +95,7 @@ func NewRedis(rawURL string, o RedisOptions) (*Redis, error) {
 		places:  o.Prefix + "places:",
 		health:  health{logger: o.Logger.With(zap.String("server", target.address))},
 	}
-	// A restarted server has closed every connection that was idle then.
+	// A restarted server has closed every connection that was idle then. Such a connection was last used before the loss.
 	r.pool = newRedisPool(target, o.Timeout, func(lastUsed time.Time) bool {
 		lost := r.lost.Load()
 		return lost != nil && !lastUsed.After(*lost)
@@ -273,7 +273,7 @@ func (r *Redis) exchange(ctx context.Context, op func(context.Context, redis.Con
 	}
 	defer c.Close() //nolint:errcheck // the error of a broken connection is that of the operation
 	err = op(ctx, c)
-	if c.Err() != nil && !isTimeout(err) { // the server closed the connection, as it does with all of them at its end
+	if c.Err() != nil && !isTimeout(err) { // the server closed the connection; a server that stops closes all of them
 		now := time.Now()
 		r.lost.Store(&now)
 	}

@@ -26,7 +26,7 @@ const Header = "DPoP"
 var Algorithms = []string{"ES256", "RS256", "PS256"}
 
 const (
-	// maxProof limits the size of a proof, in bytes. A proof with an RSA key of 8192 bits has about 3500.
+	// maxProof limits the size of a proof, in bytes. A proof with an RSA key of 8192 bits has about 3500 bytes.
 	maxProof = 8 << 10
 	maxID    = 256
 	// maxTime is the end of the year 9999.
@@ -56,7 +56,7 @@ var (
 	ErrTime      = &Error{"iat", "the iat of the proof is too far from now"}
 	ErrToken     = &Error{"ath", "the proof is not for this access token"}
 	ErrReplay    = &Error{"replay", "the proof was used before"}
-	// ErrNonce asks the client to try again with a nonce of Nonces.
+	// ErrNonce asks the client to try again with a nonce that Nonces has issued.
 	ErrNonce = &Error{"nonce", "the proof needs a new nonce of this server"}
 )
 
@@ -64,8 +64,8 @@ var (
 type Verifier struct {
 	// Lifetime is how far the iat of a proof may be from now, in either direction.
 	Lifetime time.Duration
-	// Nonces are the nonces of this server. A nonce in a proof must be valid. If Life is zero this server issues no
-	// nonces, and a nonce in a proof is ignored, because it is from another server.
+	// Nonces are the nonces of this server. A nonce in a proof must be valid. If Nonces.Life is zero, this server issues
+	// no nonces, and it ignores a nonce in a proof, because that nonce is from another server.
 	Nonces Nonces
 	// RequireNonce refuses proofs without a nonce.
 	RequireNonce bool
@@ -141,7 +141,8 @@ func (v *Verifier) Verify(ctx context.Context, header []string, r Request) (*Pro
 	} else if v.RequireNonce {
 		return nil, ErrNonce
 	}
-	// A proof issued in the future is valid for up to two lifetimes. The additional second covers the last instant.
+	// The iat of a proof may be up to one lifetime ahead of now, so a proof may be valid for two lifetimes from now on.
+	// The additional second covers the last instant.
 	firstUse, err := v.Replays.SetNX(ctx, v.Prefix+Hash(proof.Thumbprint+"\n"+claimed+"\n"+c.ID), 2*v.Lifetime+time.Second)
 	if err != nil {
 		return nil, err
@@ -164,7 +165,8 @@ func parse(text string) (*claims, *Proof, error) {
 		return nil, nil, ErrMalformed
 	}
 	c, proof := new(claims), new(Proof)
-	// The library calls this function for the key once it has parsed the proof. It wraps the errors of the function.
+	// The library calls this function to get the key once it has parsed the proof. The library wraps the errors of the
+	// function.
 	_, err := parser.ParseWithClaims(text, c, func(parsed *golang.Token) (any, error) {
 		if _, ok := parsed.Header["crit"]; ok { // RFC 7515, section 4.1.11; no extension is supported
 			return nil, ErrMalformed

@@ -2,8 +2,8 @@
 // needs no script and no external service.
 //
 // Programs send forms at once, fill in every field, send a form that they read long ago, and come in large numbers from
-// one network. In addition to this package a form has a field that people do not see (see the templates of its users)
-// and, if that is not enough, a question.
+// one network. In addition to the checks of this package, a form has a field that people do not see (see the templates
+// of the services that use this package) and, if that is not enough, a question.
 package formguard
 
 import (

@@ -135,7 +135,7 @@ func keepExtension(out io.Writer, src *bufio.Reader, control []byte) ([]byte, er
 			control = append([]byte{gifExtension, gifControl, 4}, append(append([]byte(nil), block...), 0)...)
 		case label == gifApplication && blocks == 1:
 			application = string(block)
-		// The number of repetitions is the only data of an application that browsers heed.
+		// Of the data in application extensions, browsers heed only the number of repetitions.
 		case label == gifApplication && (application == "NETSCAPE2.0" || application == "ANIMEXTS1.0") &&
 			len(block) == 3 && block[0] == 1:
 			_, err := out.Write(append([]byte("\x21\xff\x0b"+application+"\x03"), block[0], block[1], block[2], 0))

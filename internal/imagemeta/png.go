@@ -39,7 +39,7 @@ func png(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 			return 1, short(err)
 		}
 		n, kind := int64(binary.BigEndian.Uint32(head)), string(head[4:])
-		switch { // each case but the first two consumes its chunk; a chunk to copy is left
+		switch { // each case returns an error or consumes the chunk; a chunk without a case is copied below
 		case n > 1<<31-1:
 			return 1, broken("a chunk is too long")
 		case first != (kind == "IHDR"):

@@ -34,7 +34,7 @@ func webp(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	return plan.orientation, plan.copy(w, bufio.NewReader(r))
 }
 
-// webpPlan is the result of the first pass, which the second needs before its first chunk.
+// webpPlan is the result of the first pass. The second pass needs it before it writes the first chunk.
 type webpPlan struct {
 	write       bool  // this is the second pass
 	size        int64 // size of the copy, without the first 8 bytes

@@ -14,11 +14,12 @@ import (
 type Pace struct {
 	// Stall is the longest time without any progress.
 	Stall time.Duration
-	// Rate is the minimum average rate in bytes per second, after a first Stall.
+	// Rate is the minimum average rate in bytes per second, measured from one Stall after the beginning of the transfer.
 	Rate int64
 }
 
-// Default allows 33 minutes for 32 MB, over a line of 128 kbit/s, and half a minute for a small body.
+// Default allows half a minute for a small body, and 33 minutes for 32 MB, which arrive in that time over a line of 128
+// kbit/s.
 var Default = Pace{Stall: 30 * time.Second, Rate: 16 << 10}
 
 // Body is the body of a request that must arrive at a pace. If it arrives more slowly, reads fail with an error for
@@ -86,7 +87,7 @@ func (b *Body) arm() {
 	if deadline.Sub(b.armed) < b.pace.Stall/32 {
 		return
 	}
-	// After the end of a request its connection may serve another request.
+	// No deadline is set after the end of the request, because its connection may serve another request by then.
 	if b.request.Context().Err() != nil || b.control.SetReadDeadline(deadline) != nil {
 		b.detached = true
 		return

@@ -31,7 +31,7 @@ type Lease struct {
 	Name string
 	// Holder is a name of this process that no other process has.
 	Holder string
-	// Every is the time after the end of the work until it is due again, for all processes.
+	// Every is the time from the end of the work until the work is due again. It applies to all processes.
 	Every time.Duration
 	// Lasts is how long other processes wait for a process that has the lease and does not extend or end it.
 	Lasts time.Duration

@@ -55,7 +55,7 @@ func (a Address) Check() error { return checkURL(cmp.Or(a.JWKS, a.Issuer)) }
 type Source struct {
 	Address
 	logger func() *zap.Logger
-	ctx    context.Context // the life of the source: fetches outlive the requests that begin them
+	ctx    context.Context // ends when the source is closed; used by fetches, which outlive the requests that begin them
 	end    context.CancelFunc
 	client *http.Client
 	now    func() time.Time

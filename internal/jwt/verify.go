@@ -113,7 +113,8 @@ func (v *Verifier) Verify(ctx context.Context, text string) (*Token, error) {
 	}
 	claims := make(golang.MapClaims)
 	var token *Token
-	// The library calls this function for the keys once it has parsed the token. It wraps the errors of the function.
+	// The library calls this function to get the keys once it has parsed the token. The library wraps the errors of the
+	// function.
 	_, err := parser.ParseWithClaims(text, claims, func(parsed *golang.Token) (any, error) {
 		if _, ok := parsed.Header["crit"]; ok { // RFC 7515, section 4.1.11; no extension is supported
 			return nil, ErrCritical
@@ -221,7 +222,7 @@ func (v *Verifier) check(ctx context.Context, parsed *golang.Token, claims golan
 // checkTimes checks exp, which is required, nbf and iat, and returns exp. The library's own check comes after the
 // signature and accepts times that overflow.
 func (v *Verifier) checkTimes(claims golang.MapClaims) (expires time.Time, err error) {
-	var times [3]float64 // exp, nbf and iat; 0 for a missing claim, which is always in the past
+	var times [3]float64 // exp, nbf and iat; a missing claim is 0, a time that is always in the past
 	for i, name := range [3]string{"exp", "nbf", "iat"} {
 		value, present := claims[name]
 		if !present {

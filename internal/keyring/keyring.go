@@ -7,8 +7,9 @@ import (
 	"errors"
 )
 
-// ErrOpen is wrapped by every error of Open which means that the sealed text cannot be opened with the configured keys:
-// another key, other associated data, or a changed byte. The error does not distinguish these cases, on purpose.
+// ErrOpen is wrapped by the error of Open for a sealed text that cannot be opened with the configured keys: it was
+// sealed with another key or other associated data, or a byte has changed. The error does not distinguish these cases,
+// on purpose.
 var ErrOpen = errors.New("sealed text does not open with the configured keys")
 
 // Keyring seals and opens small secrets.
@@ -20,12 +21,13 @@ type Keyring interface {
 	Seal(ctx context.Context, plaintext, associated []byte) (string, error)
 	// Open decrypts a text that Seal returned. The error wraps ErrOpen if that is not possible.
 	Open(ctx context.Context, sealed string, associated []byte) ([]byte, error)
-	// Derive returns keys of 32 bytes for the purpose label, one for each master key. The newest master key's is first.
+	// Derive returns keys of 32 bytes for the purpose that label names, one for each master key. The first one is that of
+	// the newest master key.
 	Derive(ctx context.Context, label string) ([][]byte, error)
 	// Current reports whether sealed was made with the newest key. If not, it should be sealed again (rotation).
 	Current(sealed string) bool
-	// As returns the keyring with another newest key: the one with which sealed was made. The error wraps ErrOpen if
-	// the keyring does not have that key.
+	// As returns a keyring like this one, except that its newest key is the key with which sealed was made. The error
+	// wraps ErrOpen if this keyring does not have that key.
 	As(sealed string) (Keyring, error)
 }
 

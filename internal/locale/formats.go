@@ -16,8 +16,8 @@ type Formats struct {
 	Months      []string `json:"months"`
 	ShortMonths []string `json:"short_months"`
 	Weekdays    []string `json:"weekdays"`
-	// Moment is the format of a time in its short form, Exact of a time with all its parts, and Until of the end of a
-	// period.
+	// Moment is the format of a time in its short form. Exact is the format of a time with all its parts. Until is the
+	// format of the end of a period.
 	Moment string `json:"moment"`
 	Exact  string `json:"exact"`
 	Until  string `json:"until"`

@@ -52,9 +52,9 @@ type File struct {
 	Name string `json:"name,omitempty"`
 	// Formats defines how dates and numbers are written.
 	Formats *Formats `json:"formats,omitempty"`
-	// Texts are the translations by English text. Placeholders have the same names in braces as in the English text. A
-	// text with a number has a form for each plural category of the language (Unicode CLDR), such as one and other; its
-	// key is the English form of the category other.
+	// Texts are the translations, keyed by the English text. Placeholders have the same names in braces as in the English
+	// text. A text with a number has a form for each plural category of the language (Unicode CLDR), such as "one" and
+	// "other"; its key is the English form of the category "other".
 	Texts map[string]Forms `json:"texts,omitempty"`
 	// Messages are the translations of sentences that were composed before they are translated, such as errors. A
 	// placeholder of the English text matches any text. The comparison ignores the case of the first letter and a full

@@ -41,7 +41,7 @@ func Always(bar func(*http.Request) Bar) func(*http.Request) Bar {
 // The names of the files that every page uses.
 const (
 	Sheet  = "look.css"
-	Frame  = "frame.css" // the part of Sheet for a page with its own style sheet within the frame
+	Frame  = "frame.css" // the part of Sheet for a page that has the common frame but its own style sheet
 	Script = "look.js"
 	Logo   = "logo.svg"
 	Icons  = "icons.svg"

@@ -25,10 +25,10 @@ type Message struct {
 	// Unsubscribe is a URL that ends such mails without a login (RFC 8058), or "".
 	Unsubscribe string
 	// Thread names the conversation to which the mail belongs, or is "". Mail programs show the mails of a conversation
-	// together. It has letters, digits, dots and hyphens only.
+	// together. Thread has letters, digits, dots and hyphens only.
 	Thread string
-	// List is the mailing list to which the mail belongs, by which recipients can sort mails. A mail whose List has no
-	// ID is a personal mail.
+	// List is the mailing list to which the mail belongs. Recipients can sort mails by it. A mail whose List has no ID is
+	// a personal mail.
 	List List
 	// About has fields for log lines about the mail. They must contain neither the address nor the content.
 	About []zap.Field

@@ -47,7 +47,7 @@ type Claimed interface {
 	// Failed schedules another attempt after a failed one. retry reports whether there will be one. reason does not
 	// contain the address.
 	Failed(ctx context.Context, reason error) (retry bool, err error)
-	// Hold releases a mail that could not be attempted, so that the next attempt is after wait.
+	// Hold releases a mail that could not be attempted. The next attempt follows after the time wait.
 	Hold(ctx context.Context, wait time.Duration) error
 }
 

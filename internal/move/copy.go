@@ -160,7 +160,7 @@ func (m *mover) begin(ctx context.Context) error {
 		if err != nil {
 			return p.wrap(err)
 		}
-		if begun && !found { // a newer program may have made the table since, with rows in it
+		if begun && !found { // since the move began, a newer program may have made the table and added rows
 			if err := m.restart(ctx, p); err != nil {
 				return p.wrap(err)
 			}

@@ -102,7 +102,8 @@ func (s *side) read(ctx context.Context, p *plan, afterKey cursor, ordered bool,
 		}
 		query += " ORDER BY " + key
 	}
-	// Each row is scanned into scanned through pointers, and converted to row. All three are used again for the next row.
+	// The values of each row are read into the slice scanned, through the pointers in the slice pointers, and converted to
+	// the slice row. All three slices are used again for the next row.
 	scanned, pointers := make([]any, len(p.columns)), make([]any, len(p.columns))
 	for i := range scanned {
 		pointers[i] = &scanned[i]

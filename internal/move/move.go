@@ -1,5 +1,6 @@
-// Package move copies a database to a database of the other engine while nothing writes: row by row, every table of
-// every schema. It then compares the rows of both databases.
+// Package move copies a database to a database of the other engine, from SQLite to PostgreSQL or back, while nothing
+// else writes to either. It copies every table of every schema row by row, and then compares the rows of both
+// databases.
 //
 // The list of tables is read from the databases. The target gets its tables by the same migrations. Tables that both
 // databases have are copied, with values converted to the types of the other engine. Full-text indexes, which differ
@@ -26,7 +27,7 @@ import (
 
 // Options says what to move.
 type Options struct {
-	// From and To are databases of different engines that were not started. Run closes both.
+	// From and To are the two databases. They have different engines and were not started. Run closes both.
 	From, To *store.DB
 	// Schemas are the schemas that the program knows, including those that From does not have.
 	Schemas []store.Schema

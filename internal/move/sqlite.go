@@ -161,7 +161,7 @@ func (m *mover) finishSQLite(ctx context.Context) error {
 	if err := m.to.inTransaction(ctx, func() error { return m.continueNumbers(ctx) }); err != nil {
 		return err
 	}
-	// The file alone becomes the database, so that its log must be empty.
+	// Only the file itself becomes the database, without its log, so the log must be empty.
 	if err := m.to.exec(ctx, "PRAGMA wal_checkpoint(TRUNCATE)"); err != nil {
 		return err
 	}

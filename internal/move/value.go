@@ -13,8 +13,8 @@ import (
 	"unicode/utf8"
 )
 
-// kind is the type of a column's values in this package, which is the same for both engines. A value is nil or of the
-// Go type in the comment.
+// kind is the type of a column's values in this package. It is the same for both engines. A value is nil or has the Go
+// type in the comment of its kind.
 type kind int
 
 const (

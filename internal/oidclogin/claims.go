@@ -8,7 +8,7 @@ import (
 // Claims says which claims describe a person. A name with dots, such as realm_access.roles, is first looked up as it
 // is, and then as a path through nested objects.
 type Claims struct {
-	// Username is the claim with the user name at the provider, and Name that with the full name. Default: neither is
+	// Username is the claim with the user name at the provider. Name is the claim with the full name. Default: neither is
 	// read.
 	Username, Name string
 	// Email is the claim with the mail address. Default: email, the only claim to which email_verified applies.

@@ -1,7 +1,7 @@
-// Package oidclogin signs people in to the pages of this product at an OpenID provider: the code flow (OpenID Connect
-// Core 1.0, section 3.1) with PKCE (RFC 7636) and a nonce. The state between the two requests of a sign-in is in the
-// URL and valid in one browser only, so nothing is stored except that a state was used. The service decides which
-// account the person has.
+// Package oidclogin lets people sign in to the pages of this product at an OpenID provider. It uses the code flow
+// (OpenID Connect Core 1.0, section 3.1) with PKCE (RFC 7636) and a nonce. The state between the two requests of a
+// sign-in is in the URL and valid in one browser only, so nothing is stored except that a state was used. The service
+// decides which account the person has.
 package oidclogin
 
 import (
@@ -48,8 +48,8 @@ type Options struct {
 	// Issuer is the URL of the provider, exactly as in the claim iss of its tokens. It must be https, or http on this
 	// machine. It comes from the operator and may be in any network.
 	Issuer string
-	// ClientID identifies the service to the provider. Secret is the secret of a confidential client. Default: none, a
-	// public client.
+	// ClientID identifies the service to the provider. Secret is the secret of a confidential client. Default: no secret,
+	// which means that the service is a public client.
 	ClientID, Secret string
 	// Scopes are the requested scopes, which must include openid. Default: openid, profile, email.
 	Scopes []string

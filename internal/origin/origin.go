@@ -1,8 +1,8 @@
 // Package origin determines the scheme and host that a client used. The scheme is that of the connection or, if a
 // trusted proxy has terminated TLS, the one that the proxy reports. The host is that of the request.
 //
-// The edge decides which proxies are trusted (Pass). The original host of a proxied request is never read from a
-// header, because many proxies pass such headers on unchanged from the client. It has to be configured.
+// The edge decides which proxies are trusted (Pass). The original host of a proxied request has to be configured. It is
+// never read from a header, because many proxies pass such headers on unchanged from the client.
 package origin
 
 import (

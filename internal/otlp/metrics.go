@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 )
 
-// Metrics sends the metrics of a registry once a minute and at the end.
+// Metrics sends the metrics of a registry once a minute, and a last time when Close is called.
 type Metrics struct{ provider *metric.MeterProvider }
 
 // NewMetrics begins to send the metrics of a registry, under the same names.

@@ -1,5 +1,5 @@
-// Package otlp sends traces, metrics and logs to a collector by OTLP over gRPC. Its users choose what to send; until
-// then no goroutine runs.
+// Package otlp sends traces, metrics and logs to a collector by OTLP over gRPC. The programs that use this package
+// choose what to send. Until they do, the package runs no goroutine.
 //
 // The environment variables of OpenTelemetry apply in addition to the options: OTEL_SERVICE_NAME,
 // OTEL_EXPORTER_OTLP_HEADERS, OTEL_EXPORTER_OTLP_CERTIFICATE, OTEL_METRIC_EXPORT_INTERVAL and similar ones.

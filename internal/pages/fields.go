@@ -15,8 +15,8 @@ import (
 const maxNumbers = 3000
 
 // Fields holds the fields of a form, or the parameters of a URL. Err reports the first field that could not be read as
-// the requested type. Callers that read numbers of a form check it before they use them; Call.Show does so for the
-// parameters.
+// the requested type. Callers that read numbers of a form check Err before they use the numbers. For the parameters,
+// Call.Show checks Err.
 type Fields struct {
 	values url.Values
 	err    error

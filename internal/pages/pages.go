@@ -85,9 +85,9 @@ type Page[C any] struct {
 	Admit func(C) error
 	// Serve answers the request. An error that it returns becomes an error page.
 	Serve func(C) error
-	// Else answers a form that was made in this browser for another person than the one now signed in. That also
-	// happens if somebody has signed in or out since, for example in another tab. Else must not carry out the form in
-	// the name of the person now signed in. Default: the form is refused.
+	// Else answers a form that was made in this browser for another person than the one now signed in. This is also the
+	// case if somebody has signed in or out since the form was made, for example in another tab. Else must not carry out
+	// the form in the name of the person now signed in. Default: the form is refused.
 	Else func(C) error
 	// Public pages are the same for everybody: no cookie is read or set.
 	Public bool
@@ -143,8 +143,8 @@ type Options[C any] struct {
 	BaseURL string
 	// Mount is the path prefix of all pages, such as /forum. Default: none.
 	Mount string
-	// SessionCookie is the name of the session cookie. Default: the look's name followed by _session, and after __Host-
-	// if the site is on https.
+	// SessionCookie is the name of the session cookie. Default: the look's name followed by _session, with the prefix
+	// __Host- if the site is on https.
 	SessionCookie string
 	// SameSite is the attribute SameSite of the session cookie (RFC 6265bis, section 5.6.7). Default: lax, as for all
 	// other cookies.

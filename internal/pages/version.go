@@ -11,8 +11,8 @@ import (
 // form is shown again with both texts and the new version; saving once more then replaces the other text deliberately.
 
 // Edit is the version of the record that a form changes. Differing lists the differences from the current version:
-// structs with What, From (the stored value) and To (the value in the form). The template "version" shows it within the
-// form.
+// structs with What, From (the stored value) and To (the value in the form). The template "version" shows an Edit
+// within the form.
 type Edit struct {
 	Version   string
 	Differing any

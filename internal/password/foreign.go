@@ -24,7 +24,7 @@ const (
 	maxSalt       = 256
 )
 
-// pbkdf2Hashes has the hash functions for the first part of a stored form.
+// pbkdf2Hashes has the hash functions, keyed by the first part of a stored form; see PBKDF2.
 var pbkdf2Hashes = map[string]func() hash.Hash{
 	"pbkdf2": sha1.New, "pbkdf2-sha1": sha1.New, "pbkdf2-sha256": sha256.New, "pbkdf2-sha512": sha512.New,
 }
@@ -47,7 +47,8 @@ func decode(text string) ([]byte, error) {
 	return base64.RawStdEncoding.DecodeString(text)
 }
 
-// foreign is a password that another program has hashed with PBKDF2, scrypt or phpass, or in one of the ways of Salted.
+// foreign is a password that another program has hashed with PBKDF2, scrypt or phpass, or in one of the ways for which
+// Salted makes stored forms.
 type foreign struct {
 	sum    []byte                       // the stored hash
 	derive func(password []byte) []byte // hashes a password in the same way

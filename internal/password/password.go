@@ -96,7 +96,8 @@ func (h Hasher) Verify(ctx context.Context, stored, password string) (ok bool, e
 	return ok, err
 }
 
-// escapes escapes a text for HTML like PHP's htmlspecialchars by default, in the PHP versions that phpBB supports.
+// escapes replaces characters by their escapes in HTML. It replaces the same characters as PHP's htmlspecialchars does
+// by default in the PHP versions that phpBB supports.
 var escapes = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
 
 // comparison returns a function that reports whether a text matches the stored form. The function always hashes the

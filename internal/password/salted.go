@@ -8,8 +8,9 @@ import (
 	"slices"
 )
 
-// Kinds of hashes of other forums with a salt and without rounds. They are weak, so a password should be hashed again
-// at the first sign-in. A sum within another sum is in hexadecimal digits.
+// These are kinds of salted hashes that other forums use. They have no rounds and are therefore weak, so a password
+// should be hashed again at the first sign-in. In the formulas below, a sum within another sum is in hexadecimal
+// digits.
 const (
 	SaltedMyBB   = "mybb"   // MyBB: md5(md5(salt) md5(password))
 	SaltedSHA256 = "sha256" // XenForo: sha256(sha256(password) salt)

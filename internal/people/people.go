@@ -1,5 +1,5 @@
-// Package people finds the account of a service for a person who signs in at an OpenID provider. It is the only place
-// with this rule; the services only define how accounts are stored and who may have one.
+// Package people finds a person's account in a service when the person signs in at an OpenID provider. It is the only
+// place with the rule for this; the services only define how accounts are stored and who may have one.
 //
 // The issuer and the subject alone identify a person. A mail address leads to an existing account at most once, to link
 // the account with the person. This requires that both the provider and the service have verified that the address
@@ -73,8 +73,8 @@ type Rules[ID any] struct {
 	Join func(c store.Conn, email string) (ID, error)
 	// Link links an account with the person. isNew reports whether Join has added the account.
 	Link func(c store.Conn, id ID, isNew bool) error
-	// JoinUnconfirmed lets people join whose address the provider has not verified. They are never linked with an
-	// existing account.
+	// JoinUnconfirmed lets people join even if the provider has not verified their address. Such people are never linked
+	// with an existing account.
 	JoinUnconfirmed bool
 	// Wording maps reasons to errors that are returned instead of a *RefusedError.
 	Wording map[string]error

@@ -36,7 +36,7 @@ type Action[C Caller] struct {
 
 // button is the data of an action's button for the templates.
 type button struct {
-	Name   string // of the action; in a row of a list, the row's value follows after a space
+	Name   string // the action's name; for a row of a list, a space and the row's value follow the name
 	Label  string
 	Of     string // name of the row, or ""
 	Danger bool

@@ -88,8 +88,8 @@ type Column[R any] struct {
 	Code  func(R) string
 	Count func(R) int64
 	Time  func(R) instant.Moment
-	// Sort is the word in the URL of a list for the order by this column. It is empty if the database has no index for
-	// that order. The initial order is that of the first column with such a word.
+	// Sort is the word that stands for the order by this column in the URL of a list. It is empty if the database has no
+	// index for that order. The initial order is that of the first column with such a word.
 	Sort string
 	// Down means that the order is descending.
 	Down bool

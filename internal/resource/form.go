@@ -13,7 +13,7 @@ import (
 
 // Form describes a page that shows and changes a T.
 type Form[C Caller, T any] struct {
-	// Path is the path of the page of an existing T, and New that of the page for a new T. They are patterns of
+	// Path is the path of the page for an existing T. New is the path of the page for a new T. Both are patterns of
 	// pages.Page. Either may be empty.
 	Path, New string
 	Head
@@ -87,7 +87,7 @@ type Field[C Caller, T any] struct {
 	Lines        int    // number of lines of a longer text
 	Placeholder  string
 	Required     bool
-	Min, Max     int64 // limits of a number; Max is also that of a text in characters
+	Min, Max     int64 // limits of a number; Max also limits a text, in characters
 	// Hide reports whether the form omits the field.
 	Hide func(C, *T) bool
 }

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// rowsPerPage is how many rows a page shows, and rowsPerRead how many are read at once for a file.
+	// rowsPerPage is how many rows a page shows. rowsPerRead is how many rows are read at once for a CSV file.
 	rowsPerPage, rowsPerRead = 50, 500
-	// maxFile limits the rows of a file, and maxTicked the rows on which an action runs.
+	// maxFile limits the rows of a CSV file. maxTicked limits the rows on which an action runs.
 	maxFile, maxTicked = 100_000, 500
 )
 
@@ -62,7 +62,7 @@ func Whole[C Caller, R any](rows func(C) ([]R, error)) func(C, Query) ([]R, stri
 // Query describes the requested page of a list.
 type Query struct {
 	*pages.Fields        // the filters, by their names
-	Sort          string // word of a column; empty if no column has one, or the order is fixed
+	Sort          string // the word Column.Sort of a column; empty if no column has a word, or the order is fixed
 	After         string // cursor that was returned for this page; empty for the first page
 	Limit         int
 }
@@ -172,7 +172,8 @@ func (l *List[C, R]) show(c C, refusal error, result string, tickedIDs ...string
 	if d.Filters, err = l.filters(c, q); err != nil {
 		return err
 	}
-	// withParameter returns the path of this list with another value of a parameter, which leads to its first page.
+	// withParameter returns the path of this list with another value of a parameter. The path begins at the first row,
+	// unless the parameter is the cursor (after).
 	withParameter := func(name, value string) string {
 		changed := url.Values{name: {value}}
 		for key, values := range parameters {

@@ -132,8 +132,9 @@ func Fixed[C, T any](list ...Choice) func(C, T) ([]Choice, error) {
 // All returns the choices after a first choice "All" with an empty value, for a filter.
 func All(list ...Choice) []Choice { return append([]Choice{{Label: "All"}}, list...) }
 
-// Input is a filter of a list, or an input on the page before an action. The value of a filter is in the URL
-// (Query.Text), and that of an action's input in the form (Call.Form), each under its Name.
+// Input is a filter of a list, or an input on the page before an action. The value of a filter is a parameter of the
+// URL (Query.Text), and the value of an action's input is a field of the form (Call.Form). Name is the name of the
+// parameter or field.
 type Input[C Caller] struct {
 	Name, Label, Help string
 	// Type is the type of the element: text, date, number, or flag for a checkbox. Default: text, or search for a

@@ -13,8 +13,8 @@ import (
 // Document has the parts of an OpenAPI document that are not in the table of routes.
 type Document struct {
 	Title, Version, Description string
-	// Components is the member "components" of the document, as JSON. It has the schemas that the routes name and the
-	// schema "Error". Under the name in Security it has the security scheme of routes that are not for guests.
+	// Components is the member "components" of the document, as JSON. It has the schemas that the routes name, the schema
+	// "Error", and the security scheme of routes that are not for guests. Security is the name of that scheme.
 	Components json.RawMessage
 	Security   string
 	// License and LicenseID are the license's name and SPDX identifier. Default: Apache 2.0.

@@ -1,5 +1,5 @@
-// Package rest provides the common parts of the services' HTTP APIs: a table of routes, which the router, the OpenAPI
-// document and the tests read, the decoding and encoding of JSON, and cursors.
+// Package rest provides the common parts of the services' HTTP APIs: a table of routes, the decoding and encoding of
+// JSON, and cursors. The router, the OpenAPI document and the tests read the table.
 package rest
 
 import (
@@ -47,8 +47,8 @@ type Route struct {
 	// Errors lists the statuses of errors besides those of every route: 400, 429 and 503, and 401 if a credential is
 	// needed.
 	Errors []int
-	// Serve returns the answer: a value to encode as JSON, a Raw, an http.Handler that writes the answer, or nil for
-	// 204. To answer with a status of Also it sets Call.Status.
+	// Serve returns the answer: a value to encode as JSON, a Raw, an http.Handler that writes the answer, or nil for 204.
+	// To answer with one of the statuses in Also, it sets Call.Status.
 	Serve func(c *Call) (any, error)
 }
 

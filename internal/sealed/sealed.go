@@ -1,7 +1,8 @@
 // Package sealed ensures that a keyring fits the secrets in a database. To seal a text means to encrypt it with a
 // master key of the keyring, and to open it means to decrypt it. A node with another master key than the other nodes
-// would seal texts that they cannot open, and could not open theirs. So the database has a check value, a sealed text
-// that is known; a node that cannot open it does not seal or open any text.
+// would seal texts that the other nodes cannot open, and could not open the texts of the other nodes. So the database
+// has a check value, a sealed text whose content is known. A node that cannot open the check value does not seal or
+// open any text.
 package sealed
 
 import (
@@ -28,8 +29,8 @@ var migrations embed.FS
 // the database.
 func Schema() store.Schema { return store.Embedded("keyring", migrations) }
 
-// ErrUnfit is wrapped by every error which means that the keyring does not fit the database: it lacks the master key
-// with which the check value or the secrets are sealed.
+// ErrUnfit is wrapped by every error which means that the keyring does not fit the database: the keyring lacks the
+// master key with which the check value or the secrets are sealed.
 var ErrUnfit = errors.New("the keyring does not open the stored secrets")
 
 const (
@@ -155,7 +156,7 @@ func (r *Ring) explainUnfit(err error) error {
 	if !errors.Is(err, keyring.ErrOpen) {
 		return err
 	}
-	// ErrOpen is not wrapped, because callers skip single texts with that error.
+	// ErrOpen is not wrapped, because callers would take it for the error of a single text and skip only that text.
 	return fmt.Errorf("%w of %s: configure the master key that encrypted them, which the other nodes have; "+
 		"if it is lost, run tollgate keyring adopt --service %s and store the secrets again", ErrUnfit, r.service, r.service)
 }
@@ -276,7 +277,7 @@ func (r *Ring) Run(ctx context.Context) {
 		err := r.Check(ctx)
 		switch {
 		case errors.Is(err, store.ErrUnavailable) || err != nil && ctx.Err() != nil:
-			// The store logs that the database is down, and the end of ctx is no failure.
+			// Neither error is logged here: the store logs that the database is down, and the end of ctx is no failure.
 		case err != nil && r.Ready() != nil && !logged:
 			logged = true
 			r.logger.Error("secrets are neither encrypted nor decrypted", zap.String("service", r.service), zap.Error(err))

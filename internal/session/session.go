@@ -1,6 +1,6 @@
-// Package session stores sessions of signed-in users. A browser has a secret. The database has the secret's hash with
-// the user, and the times at which the session was made and used and the password was last entered. The rows belong to
-// the service and are changed in the caller's transaction. Package internal/pages handles the cookies.
+// Package session stores sessions of signed-in users. A browser has a secret. The database has the secret's hash, the
+// user, and three times: when the session was made, when it was last used, and when the password was last entered. The
+// rows belong to the service and are changed in the caller's transaction. Package internal/pages handles the cookies.
 package session
 
 import (

@@ -106,7 +106,7 @@ func (s *scanner) create() error {
 		return s.skipStatement()
 	}
 	var table string
-	// The name follows either at once or after IF NOT EXISTS. The first word that is not the optional one is the name.
+	// IF NOT EXISTS may precede the name. The first word that differs from the optional word at its place is the name.
 	for _, optional := range []string{"IF", "NOT", "EXISTS", ""} {
 		if table, err = s.table(); err != nil {
 			return err

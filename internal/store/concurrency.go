@@ -30,7 +30,7 @@ type waiter struct {
 	admit chan *activeTurn // buffers one, so that turns.admit, which holds the lock, never waits for the caller
 }
 
-// activeTurn is the turn of a running write, which calls end when it has finished.
+// activeTurn is the turn of a running write. The write calls the method end when it has finished.
 type activeTurn struct {
 	turns *turns
 	name  any

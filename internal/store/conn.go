@@ -16,8 +16,8 @@ type Conn struct {
 	q   querier
 	// pipeline sends several statements of a transaction in one message. If it is nil each statement runs at once.
 	pipeline *pipeline
-	// ending collects the statements that were passed to Last, which run just before the commit of the transaction that
-	// several changes share. If it is nil there is no such transaction, and Last queues a statement as Later does.
+	// ending collects the statements that were passed to Last. They run just before the commit of a transaction that
+	// several changes share. If ending is nil there is no such transaction, and Last queues a statement as Later does.
 	ending *ending
 	// byValues is set by ByValues.
 	byValues bool

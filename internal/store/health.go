@@ -16,8 +16,8 @@ type health struct {
 
 	failing atomic.Pointer[error] // error since which writes fail; nil while writes work
 
-	mu            sync.Mutex // guards the fields below, and makes changes of state and their log lines one step
-	logged        string     // the failed step that was logged last; empty after "database is back"
+	mu            sync.Mutex // guards the fields below; held while the state changes and the change is logged
+	logged        string     // the failed step that was logged last; empty once "database is back" was logged
 	failureLogged time.Time  // when a failing write was logged last
 	announced     bool       // a write failure was logged, but not its end
 }

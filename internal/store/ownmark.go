@@ -10,8 +10,8 @@ import (
 )
 
 // A database is marked while it is being restored, or filled from a database of the other engine; no server opens a
-// marked database. On SQLite the mark is the unfinished database itself: a file beside the final path, with one of
-// these endings added to its name, which is renamed at the end. On PostgreSQL the mark is a table.
+// marked database. On SQLite the mark is the unfinished database itself. It is a file beside the final path, with one
+// of these endings added to the final name, and it is renamed at the end. On PostgreSQL the mark is a table.
 const (
 	RestoringEnding = ".restoring"
 	RestoringTable  = "tollgate_restoring"

@@ -71,7 +71,8 @@ func NewPostgres(o PostgresOptions, logger *zap.Logger) (*DB, error) {
 	}
 	config, err := pgx.ParseConfig(o.DSN)
 	if err != nil {
-		// The parser's own message quotes the DSN, and hides passwords only where it recognises them.
+		// The parser's own message is not returned, because it quotes the DSN and hides passwords only where it recognises
+		// them.
 		return nil, errors.New(
 			"postgres: dsn is neither a URL like postgres://user:password@host:5432/name nor a list like host=… user=… dbname=…, or it contains an unknown setting or the name of a missing file")
 	}

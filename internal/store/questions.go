@@ -68,7 +68,7 @@ func (c Conn) ask(q question) error {
 	if !q.single {
 		return c.All(q.query, q.args, q.scan)
 	}
-	rows, err := c.Rows(q.query, q.args...) // not Row: if scan ignores a *sql.Row, that keeps its connection
+	rows, err := c.Rows(q.query, q.args...) // not Row, because a *sql.Row that scan ignores keeps its connection
 	if err != nil {
 		return err
 	}

@@ -45,8 +45,8 @@ func follows(version, olderVersion string) bool {
 	return number(next[2]) == number(base[2]) || number(next[2]) == number(base[2])+1
 }
 
-// additiveColumn is the column of the table of versions with the release that applied an additive migration. The column
-// does not exist before the first additive migration.
+// additiveColumn is a column of the table of versions. It has the release that applied an additive migration. The
+// column does not exist before the first additive migration.
 const additiveColumn = "additive_in"
 
 // table returns the name of the table of versions.
@@ -62,7 +62,7 @@ func (s *schema) checkUsable(ctx context.Context, provider *goose.Provider, pool
 	}
 	sources := provider.ListSources()
 	first, last := sources[0].Version, sources[len(sources)-1].Version
-	// Both numbers are 0 in a new database that gets all migrations.
+	// In a new database that gets all migrations, version and s.until are both 0.
 	if lowest := max(version, s.until); 0 < lowest && lowest < first {
 		return fmt.Errorf("%w: its schema %s has version %d, but this program needs at least version %d; start the last "+
 			"build before 0.1.0 on the database once, or use a new database", ErrTooOld, s.Name, lowest, first)

@@ -27,7 +27,7 @@ import (
 // SQLiteOptions holds the settings of a SQLite database.
 type SQLiteOptions struct {
 	// Path is the database file. If it is missing it is made with mode 0600, and its folder with mode 0700. A relative
-	// path counts from the working directory at the time of NewSQLite.
+	// path is resolved against the working directory at the time of NewSQLite.
 	Path string
 	// Readers limits the connections that read at the same time, separately for Read and ReadBriefly. Default: the
 	// number of CPUs, at least 4. At most 256.
@@ -271,7 +271,8 @@ func (s *sqlite) open(ctx context.Context) error {
 		_ = reading.Close()
 		return err
 	}
-	// The pool for ReadBriefly does not map the file into memory, which would cost more than its few pages.
+	// The pool for ReadBriefly does not map the file into memory, because that would cost more than copying the few pages
+	// it reads.
 	brief, err := s.openReaders()
 	if err != nil {
 		_ = reading.Close()
@@ -325,8 +326,8 @@ func (s *sqlite) openReaders(pragmas ...string) (*sql.DB, error) {
 func (s *sqlite) probe(ctx context.Context) error {
 	pools := s.pools.Load()
 	if file, err := os.Stat(s.options.Path); err != nil || !os.SameFile(file, pools.file) {
-		// While the pools have the log open, no other file can have its inode number. Once they are closed, a file that
-		// is made later may get it.
+		// While the pools have the log open, no other file can have the log's inode number. Once the pools are closed, a file
+		// that is made later may get that number.
 		if log := s.walFile(); s.log != nil && (log == nil || !os.SameFile(log, s.log)) {
 			s.log = nil
 		}

@@ -91,8 +91,8 @@ func (db *DB) keep() {
 			due = true
 		}
 
-		// The calls of Start are taken before the attempt: those that arrive during it may have registered schemas that
-		// it does not apply, and wait for the next attempt.
+		// The waiting calls of Start are taken before the attempt. Calls that arrive during the attempt may have registered
+		// schemas that the attempt does not apply, so they wait for the next attempt.
 		db.mu.Lock()
 		waiting := db.waiting
 		db.waiting = nil

@@ -77,7 +77,7 @@ type engine interface {
 	write(ctx context.Context, fn writeFunc) error
 	// judge classifies an error of a statement or a transaction.
 	judge(err error) verdict
-	// close releases the pools. It may be called even if open was not.
+	// close releases the pools. It may be called even if open was not called.
 	close() error
 }
 

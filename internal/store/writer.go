@@ -30,8 +30,8 @@ var (
 )
 
 // writer is the single connection that changes a SQLite file. Durability costs a disk flush per commit, not per change,
-// so changes that wait at the same time share a commit. Each change after the first has a savepoint, so that a failing
-// change rolls back only itself.
+// so changes that wait at the same time form a group and share a commit. Each change after the first has a savepoint,
+// so that a failing change rolls back only itself.
 //
 // The functions run on the goroutines of their callers, which take turns with the transaction. A panic thus has the
 // caller's stack. A caller that finds the writer idle, as most do, makes the group on its own goroutine: handing a
@@ -266,7 +266,7 @@ func (w *writer) makeGroup(c *change) {
 			}
 			joined = append(joined, c)
 		default:
-			if len(joined) == 1 { // the first change ran without a savepoint, whose release would show a lost transaction
+			if len(joined) == 1 { // the release of a savepoint shows a lost transaction, but the first change had no savepoint
 				if err := w.checkTransaction(); err != nil {
 					w.rollback()
 					joined[0].end(err)

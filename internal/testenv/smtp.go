@@ -50,7 +50,7 @@ func SMTP(tb testing.TB) *SMTPServer {
 // Close stops the server, so that connecting fails.
 func (s *SMTPServer) Close() { _ = s.listener.Close() }
 
-// Silence is a line for Refuse: the server sends no answer at all.
+// Silence is a line for Refuse that makes the server send no answer at all.
 const Silence = "silence"
 
 // Refuse makes the server answer a recipient with a line such as "550 no such user". With an empty line the server

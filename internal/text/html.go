@@ -118,7 +118,8 @@ func hasMarkup(s string) bool {
 	return strings.Contains(s, "&") && html.UnescapeString(s) != s
 }
 
-// Elements in blocks begin and end lines. The content of elements in hidden is not shown to readers.
+// The elements in the set blocks begin and end lines. The content of the elements in the set hidden is not shown to
+// readers.
 var (
 	blocks = set("address", "article", "aside", "blockquote", "caption", "dd", "details", "div", "dl", "dt",
 		"figcaption", "figure", "footer", "form",

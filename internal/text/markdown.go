@@ -20,7 +20,7 @@ import (
 const (
 	maxNesting = 100
 	maxHTML    = 1 << 20
-	maxEmpty   = 200_000 // product of empty lines and the depth of quotes and lists around them
+	maxEmpty   = 200_000 // number of empty lines times the depth of quotes and lists around them
 )
 
 // linkRel is the attribute rel of links that users wrote. It makes search engines and browsers distrust them.
@@ -122,7 +122,7 @@ func (o Options) policy() *bluemonday.Policy {
 	if o.Images {
 		sources = append(sources, "https://")
 	}
-	if o.Scheme != "" { // URLs of the service's own do not count as images from elsewhere
+	if o.Scheme != "" { // an image with a URL of the service itself does not count as an image from elsewhere
 		sources = append(sources, regexp.QuoteMeta(o.Scheme)+":")
 		p.AllowURLSchemeWithCustomPolicy(o.Scheme, o.Valid)
 	}

@@ -22,7 +22,7 @@ type Term struct {
 // case, width and accents. Chinese, Japanese and Thai have no spaces between words, and Korean appends particles to
 // words. Each letter of these scripts is therefore a term, and a word is found by its consecutive letters.
 func Terms(s string) (list []Term) {
-	s = norm.NFC.String(s) // makes one letter of a Hangul syllable that is given in parts
+	s = norm.NFC.String(s) // a Hangul syllable that is given in parts becomes one letter
 	start := -1            // start of the current term, or -1 if there is none
 	behind := false        // the previous term ends at start
 	singleLetter := false  // the current term is a single letter of a script without spaces

@@ -35,7 +35,7 @@ func (c *Client) session(ctx context.Context, refused *session) (*session, error
 		return s, nil
 	}
 	l := c.underWay
-	if l == nil { // the lock is held since the look at the session, so only one caller gets here
+	if l == nil { // the lock has been held since the session was read, so only one caller gets here
 		l = &login{done: make(chan struct{})}
 		c.underWay = l
 		if !valid {

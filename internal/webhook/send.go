@@ -36,8 +36,8 @@ const (
 	deliveryTimeout = 10 * time.Second
 	// deliveriesAtOnce limits the webhooks that are served at the same time.
 	deliveriesAtOnce = 8
-	// deliveriesRun limits the deliveries to one webhook in a run. deliveriesTime is the time after which a run begins
-	// no delivery, since the next run waits for the slowest webhook.
+	// deliveriesRun limits the deliveries to one webhook in a run. deliveriesTime is the time after which a run begins no
+	// further delivery, because the next run begins only when the slowest webhook is done.
 	deliveriesRun  = 200
 	deliveriesTime = 10 * time.Second
 	// maxAnswer is how many bytes of an answer are read, so that its connection can be reused. They are ignored.

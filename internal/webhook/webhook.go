@@ -1,7 +1,7 @@
-// Package webhook notifies URLs, which administrators have set, of changes in a service. A notification is written in
-// the same transaction as the change, and later sent in the background by one of the nodes that share the database. It
-// is signed, sent only to public addresses, and repeated after growing pauses. The service decides which changes to
-// notify and who may set a URL.
+// Package webhook notifies URLs of changes in a service. Administrators set the URLs. A notification is written in the
+// same transaction as the change, and later sent in the background by one of the nodes that share the database. It is
+// signed, sent only to public addresses, and repeated after growing pauses. The service decides which changes to notify
+// and who may set a URL.
 package webhook
 
 import (

@@ -180,7 +180,7 @@ func soleNode() (*node, error) {
 	if len(list) == 0 {
 		return nil, refuse(http.StatusNotFound, "the configuration has no answer API")
 	}
-	app := tollgate.Active() // the nodes that the running configuration uses follow this app
+	app := tollgate.Active() // a node that the running configuration uses has this app as its newest app
 	active := slices.DeleteFunc(slices.Clone(list), func(n *node) bool { return n.newest.App() != app })
 	if len(active) == 0 { // the new configuration has no answer API
 		active = list

@@ -86,8 +86,8 @@ func init() {
 // tollgate_answer_waiting, tollgate_answer_reserved, tollgate_answer_intake_documents_total{source,outcome},
 // tollgate_answer_job_….
 type Handler struct {
-	// BaseURL is the public URL of the service. It is the beginning of the URLs of documents without a public address, and
-	// of answers that are fetched later. Default: none, such URLs begin with /v1/.
+	// BaseURL is the public URL of the service. The URLs of documents without a public address begin with it, and so do
+	// the URLs of answers that are fetched later. Default: none, such URLs begin with /v1/.
 	BaseURL string `json:"base_url,omitempty"`
 
 	// Model writes and judges answers. Default: none, answers are extracted by rules.
@@ -112,7 +112,8 @@ type Handler struct {
 	// Quota is the number of answers that a new account has per window. Default: 1000.
 	Quota int64 `json:"quota,omitempty"`
 
-	// Window is month, day (both in UTC) or rolling:<days>, counted from the first use. Default: month.
+	// Window is the period of a quota: month, day (both in UTC), or rolling:<days>, which is counted from the first use.
+	// Default: month.
 	Window string `json:"window,omitempty"`
 
 	// Running is the number of questions that are answered at the same time, Queued the number that may wait. Further
@@ -124,11 +125,12 @@ type Handler struct {
 	// up after two minutes. Default: 115s.
 	Deadline caddy.Duration `json:"deadline,omitempty"`
 
-	// CompareMin is the number of issuers at which a comparison counts as screening, which is refused. Default: 2.
+	// CompareMin is the least number of issuers in a comparison that counts as screening. Screening is refused. Default:
+	// 2.
 	CompareMin int `json:"compare_min,omitempty"`
 
-	// Cache is how long a repeated question gets the same answer, from any key, if the corpus does not change. A negative
-	// value computes every answer anew. Default: 15m.
+	// Cache is how long a repeated question gets the same answer, no matter which key asks it, if the corpus does not
+	// change. A negative value computes every answer anew. Default: 15m.
 	Cache caddy.Duration `json:"cache,omitempty"`
 
 	// LogQueries writes the texts of questions to the log. Default: off.
@@ -227,7 +229,7 @@ func (h *Handler) newNode(db *store.DB, window accounts.Window, logger *zap.Logg
 		ObserveReserved: observeReserved,
 		Bar:             n.newest.Bar(answer.SchemaName),
 	}
-	// Dense and Web are set only if they are configured, because a nil pointer in an interface would not be nil.
+	// Dense and Web are set only if they are configured, because an interface that holds a nil pointer is not nil.
 	if dense, err := h.provisionDense(&n.dense); err != nil {
 		return nil, err
 	} else if dense != nil {

@@ -179,7 +179,7 @@ func removeCommand(o *options) *cobra.Command {
 	}
 }
 
-// shownStats are the numbers of documents, passages and facts in the corpus, in the output.
+// shownStats is the output form of the numbers of documents, passages and facts in the corpus.
 type shownStats struct {
 	Version   int64                 `json:"version"`
 	Issuers   int64                 `json:"issuers"`

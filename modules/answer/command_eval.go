@@ -42,8 +42,8 @@ existing file with different content is not overwritten; the command then fails.
 	}
 }
 
-// shownRow is a row of the table in the output. The fields that are pointers are in per cent; they are null if there
-// are no such questions.
+// shownRow is a row of the table in the output. The fields that are pointers are percentages. A percentage is null if
+// its total is 0, for example if a set has no numeric questions.
 type shownRow struct {
 	Set               string   `json:"set"`
 	Questions         int      `json:"questions"`

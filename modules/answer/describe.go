@@ -15,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/cli"
 )
 
-// shownDescription is a description of a document in the output.
+// shownDescription is the output form of the description of a document.
 type shownDescription struct {
 	shownDocument
 	Form      string       `json:"form"`
@@ -144,7 +144,7 @@ func (d *shownDescription) rows(w io.Writer) {
 	line("not read", d.unread())
 }
 
-// maxReported bounds the documents of an ingest that are reported on.
+// maxReported is the maximum number of documents that the report on an ingest describes.
 const maxReported = 10_000
 
 // report adds descriptions of the ingested documents to total. It leaves out documents that were replaced by others in

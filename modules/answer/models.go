@@ -26,11 +26,11 @@ const Cascade = "cascade"
 
 // Endpoint is a model API: of a provider, of a gateway, or of the cascade in the same configuration.
 type Endpoint struct {
-	// URL is the base URL, such as http://localhost:8080/v1, or cascade. The cascade answers with the models of User or
-	// of the user of Key, with its usual fallbacks, and records the usage.
+	// URL is the base URL, such as http://localhost:8080/v1, or the word cascade. The cascade answers with the models of
+	// User, or of the user to whom Key belongs, with its usual fallbacks, and records the usage.
 	URL string `json:"url"`
-	// Key is sent as a bearer token. For the cascade it is a gateway key, whose user is charged, with the key's
-	// budgets and allowed models. Default: none.
+	// Key is sent as a bearer token. For the cascade it is a gateway key: the key's user is charged, and the key's budgets
+	// and allowed models apply. Default: none.
 	Key string `json:"key,omitempty"`
 	// User is the user whose models the cascade uses, and who is charged. The cascade requires either User or Key;
 	// other endpoints have no User.
@@ -45,11 +45,11 @@ type Model struct {
 	Low    string `json:"low,omitempty"`
 	Medium string `json:"medium,omitempty"`
 	High   string `json:"high,omitempty"`
-	// ExtractWhenDown extracts answers while no model can be used. Default: such questions get 503.
+	// ExtractWhenDown extracts answers while no model can be used. Default: questions get 503 during that time.
 	ExtractWhenDown bool `json:"extract_when_down,omitempty"`
 }
 
-// Dense is an endpoint for embeddings, by which passages are found in addition to their words.
+// Dense is an endpoint for embeddings. With it, passages are found by their meaning in addition to their words.
 type Dense struct {
 	Endpoint
 	// Model is the name of the model. If it changes, all vectors are made anew. Required.
@@ -63,7 +63,7 @@ type WebSearch struct {
 	URL string `json:"url"`
 	// Key is sent as a bearer token. Default: none.
 	Key string `json:"key,omitempty"`
-	// Hosts lists the hosts whose pages are fetched if the provider sends no text, as example.com or
+	// Hosts lists the hosts whose pages are fetched if the provider sends no text. An entry has the form example.com or
 	// *.example.com. Default: none.
 	Hosts []string `json:"hosts,omitempty"`
 	// Timeout bounds a search, including the time to fetch its pages. Default: 5s.
@@ -73,11 +73,11 @@ type WebSearch struct {
 // cascadeTransport is an http.RoundTripper that sends requests into the cascade of the newest running configuration.
 // The node keeps it across reloads, while each configuration connects and disconnects its own cascade. If a
 // configuration is refused after it has begun to start, requests go to the previous configuration's cascade again.
-// After the last configuration has ended they still go to its cascade, because connections of a replaced configuration
-// may bring more questions.
+// After the last configuration has ended, requests still go to its cascade, because connections of a replaced
+// configuration may bring more questions.
 type cascadeTransport struct {
 	mu    sync.Mutex           // guards all and ended, which reloads change while requests read them
-	all   []*http.RoundTripper // the newest is last; pointers, so that equal round trippers differ
+	all   []*http.RoundTripper // the newest is last; pointers distinguish equal round trippers
 	ended *http.RoundTripper   // the only cascade in all, if its configuration has ended; otherwise nil
 }
 

@@ -32,8 +32,8 @@ func warnOfShownKeys(ctx caddy.Context) {
 	}
 }
 
-// accessLog is the name of an access log. It has the type of a module because ctx.Logger needs a module, and the logger
-// of a module with that name writes to the same outputs.
+// accessLog is the name of an access log. It implements caddy.Module because ctx.Logger takes a module. For a module
+// whose id is that of the access log, ctx.Logger returns a logger that writes to the outputs of the access log.
 type accessLog string
 
 // CaddyModule returns module information with the name of the log as the id.
@@ -49,7 +49,7 @@ func (l accessLog) CaddyModule() caddy.ModuleInfo {
 // writing it, and finds out whether the encoder reads the values of the header. Filters that delete or replace the
 // header do not read them.
 func showsKeys(core zapcore.Core) (shown bool) {
-	if !core.Enabled(zapcore.ErrorLevel) { // then it shows no requests: error is the highest level of access logs
+	if !core.Enabled(zapcore.ErrorLevel) { // the log shows no requests: their highest level is error
 		return false
 	}
 	values := zapcore.ArrayMarshalerFunc(func(zapcore.ArrayEncoder) error {

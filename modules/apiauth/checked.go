@@ -24,11 +24,12 @@ func Unchecked(ctx caddy.Context) bool {
 		_, isApp := m.(*caddyhttp.App)
 		return isApp
 	})
-	// The walk follows the modules from the server's routes down to the handler. At each level, everything that comes
-	// before the module in its list of routes, and before it in its route, runs before the handler.
+	// The walk follows the modules from the server's routes down to the handler. At each level, the routes before the
+	// module's route run before the handler, and so do the handlers before the module in its route.
 	routes := server.Routes
 	for _, module := range lineage[app+1:] {
-		// Caddy clears HandlersRaw when it has provisioned a route. So the first route that has it contains the module.
+		// Caddy clears HandlersRaw when it has provisioned a route. So the first route that still has HandlersRaw contains
+		// the module.
 		current := slices.IndexFunc(routes, func(r caddyhttp.Route) bool { return r.HandlersRaw != nil })
 		if current < 0 || routesCheckKey(routes[:current], routes[current].Group) ||
 			earlierHandlersCheckKey(routes[current].HandlersRaw, module) {

@@ -280,8 +280,8 @@ func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.
 		o.resource.challenge(w, asDPoP, code, message)
 		return caddyauth.User{}, false, apierror.New(status, code, "%s", message)
 	}
-	// Each kind of error has its own challenge. Other errors are not about the credential: the token cannot be checked
-	// now.
+	// An invalid proof and an invalid token have different challenges. Any other error is not about the credential: it
+	// means that the token cannot be checked now.
 	if proofErr, ok := errors.AsType[*dpop.Error](err); ok {
 		return refuse(true, http.StatusUnauthorized, "invalid_dpop_proof", proofErr.Text)
 	}

@@ -72,7 +72,7 @@ func (o *OAuth) checkProof(r *http.Request, token string, sentAsDPoP bool, key s
 	return nil
 }
 
-// errOtherKey means that the proof was made with another key than the key that the token is bound to.
+// errOtherKey means that the proof was not made with the key that the token is bound to.
 var errOtherKey = &dpop.Error{Reason: "key", Text: "the proof is signed with another key than the key that the token is bound to"}
 
 // address returns the public URL of a request, with which a proof's htu must agree. It consists of the resource's

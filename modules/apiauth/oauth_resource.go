@@ -49,7 +49,7 @@ func newResource(o *OAuth) (*resource, error) {
 	}
 	res.metadata = u.Scheme + "://" + u.Host + wellKnown + strings.TrimSuffix(u.EscapedPath(), "/")
 	// The document is also served without the path of the resource, for clients that look only there. For a resource
-	// without a path both are the same.
+	// without a path, the two paths are the same.
 	res.paths = slices.Compact([]string{wellKnown, wellKnown + strings.TrimSuffix(u.Path, "/")})
 	res.document, err = json.Marshal(struct {
 		Resource string   `json:"resource"`

@@ -32,7 +32,7 @@ const (
 
 	defaultLeeway = 30 * time.Second
 	maxLeeway     = 5 * time.Minute
-	minSecret     = 32 // of hs256, in bytes: as long as the digest (RFC 7518 section 3.2)
+	minSecret     = 32 // shortest secret of hs256, in bytes: as long as the digest (RFC 7518 section 3.2)
 	maxPublicKeys = 16
 	// maxClaim bounds the length of a claim that becomes a placeholder, in bytes.
 	maxClaim = 1 << 10
@@ -100,8 +100,8 @@ type UserJWT struct {
 	// UserClaim is the claim with the user's id, 1 to 200 characters. Default: sub.
 	UserClaim string `json:"user_claim,omitempty"`
 
-	// RequiredClaims maps names of claims to accepted values. The token must have each of these claims, as one of its
-	// accepted values or as a list that contains one of them.
+	// RequiredClaims maps names of claims to accepted values. In the token, each of these claims must be one of its
+	// accepted values, or a list that contains one of them.
 	RequiredClaims map[string][]string `json:"required_claims,omitempty"`
 
 	// Types are the accepted values of the header typ; an empty value means that it may be absent. Default: absent, JWT
@@ -219,7 +219,7 @@ func (u *UserJWT) resolve() error {
 // check returns an error for settings that contradict each other or would accept no token. It must run before the keys
 // are loaded, because the loading relies on its checks.
 func (u *UserJWT) check() error {
-	sources := 0 // of keys; without any, an issuer alone names the keys by its discovery document
+	sources := 0 // configured sources of keys; with none, an issuer's discovery document names the keys
 	for _, set := range []bool{u.JWKSURL != "", len(u.PublicKeys) > 0, u.HS256 != ""} {
 		if set {
 			sources++
@@ -340,7 +340,7 @@ func newVerified(subject *User, metadata map[string]string, encoded int) (v veri
 			metadata["claim."+name] = text
 		}
 	}
-	size = userSize + int64(4*encoded) // the decoded claims, which subject keeps, take about four times their text
+	size = userSize + int64(4*encoded) // the decoded claims in subject are about four times as large as their text
 	for name, value := range metadata {
 		size += int64(len(name) + len(value) + entrySize)
 	}

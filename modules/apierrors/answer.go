@@ -30,7 +30,7 @@ func answerName(e *apierror.Error) string {
 	return answerNames.Of(e.Status)
 }
 
-// answerNames has the error names for errors whose code is not such a name.
+// answerNames has the error names for errors whose code is not an error name of the answer API.
 var answerNames = apierror.ByStatus{
 	400: "InvalidRequest", 401: "Unauthorized", 402: "QuotaExceeded", 403: "Forbidden", 404: "NotFound",
 	405: "MethodNotAllowed",

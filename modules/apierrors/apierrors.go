@@ -123,10 +123,10 @@ const requestIDPlaceholder = "http.tollgate.request_id"
 //
 // # Request ids
 //
-// Every response, successful or not, has the header X-Request-Id, which is "req_" and 24 random letters and digits;
-// with messages the header request-id has the same value, with converse x-amzn-requestid. Ids that clients send or
-// upstreams set are replaced. Upstreams get the new id in X-Request-Id, even if the client names that header in
-// Connection, which asks proxies to remove it.
+// Every response, successful or not, has the header X-Request-Id, which is "req_" and 24 random letters and digits. In
+// the format messages, the header request-id has the same value. In the format converse, the header x-amzn-requestid
+// has it. Ids that clients send or upstreams set are replaced. Upstreams get the new id in X-Request-Id, even if the
+// client names that header in Connection, which asks proxies to remove it.
 //
 // Placeholder: {http.tollgate.request_id}. Variables:
 // {http.vars.tollgate.request_id}, {http.vars.tollgate.api_errors.format}.

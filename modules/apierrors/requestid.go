@@ -73,7 +73,8 @@ func newRequestID() string {
 // The pool needs no lock between processors.
 var requestIDs = sync.Pool{New: func() any { return new(idBlock) }}
 
-// idsPerBlock also limits memory use: as long as one id is referenced, its whole block stays in memory.
+// idsPerBlock is the number of ids in a block. It also limits memory use: as long as one id is referenced, its whole
+// block stays in memory.
 const idsPerBlock = 32
 
 // idBlock holds unused ids, one after the other.

@@ -32,8 +32,8 @@ func newResponseWriter(w http.ResponseWriter, id, otherHeader string) *responseW
 func (w *responseWriter) BeforeHeader(status int) {
 	w.setRequestID()
 	if w.expects && status >= http.StatusBadRequest {
-		// net/http sets this header itself when it refuses a request whose body was not read. It cannot detect that through
-		// Caddy's wrapper of the body, and would read the body before it answers.
+		// net/http sets this header itself when it refuses a request whose body was not read. Through Caddy's wrapper of the
+		// body, it cannot detect that the body was not read, and would read the body before it answers.
 		w.Header().Set("Connection", "close")
 	}
 }

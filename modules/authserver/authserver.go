@@ -91,7 +91,7 @@ type Handler struct {
 	issuer  string
 }
 
-// node is an authorization server with certain keys on one database. Several handlers may share it.
+// node is an authorization server with certain settings on one database. Several handlers may share it.
 type node struct {
 	server  *authserver.Server
 	exports telemetry
@@ -116,7 +116,7 @@ type nodeKey struct {
 	networks string   // the text of the allowed networks
 }
 
-// pooledLockout is a lockout in the pool. It survives changes of keys that do not affect its rules.
+// pooledLockout is a lockout in the pool. It survives changes of settings that do not affect its rules.
 type pooledLockout struct {
 	*lockout.Lockout
 	logger atomic.Pointer[zap.Logger] // of the latest configuration
@@ -169,7 +169,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	rules := lockoutKey{db, authserver.LockoutRules(keys)}
-	// The lockout is shared first, because the node uses it and must be closed before it.
+	// The lockout is shared first, because the node uses it. Shared values are released in the reverse order, so that the
+	// node is closed before the lockout.
 	locks, err := tollgate.Share(h.app, lockouts, rules, func() (*pooledLockout, error) {
 		l := new(pooledLockout)
 		l.logger.Store(ctx.Logger())

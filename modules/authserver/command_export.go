@@ -38,7 +38,8 @@ stands for standard output.
 					return err
 				}
 				defer func() {
-					// A file that lacks accounts must not be imported, and would make the next attempt fail.
+					// A file that lacks accounts is removed. It must not be imported, and the next attempt would fail because the file
+					// exists.
 					if err = errors.Join(err, file.Close()); err != nil {
 						err = errors.Join(err, os.Remove(args[0]))
 					}

@@ -20,9 +20,9 @@ func init() {
 	caddy.RegisterModule(new(Storage))
 }
 
-// Storage is the database that the storage keys of the authorization server's settings file configure. The
-// configuration adapter authserver uses it. The configuration that it generates then names only the file, and contains
-// no password.
+// Storage is the database that the authorization server's settings file configures with its storage keys. The
+// configuration adapter authserver uses Storage. The configuration that the adapter generates then names only the file,
+// and contains no password.
 //
 // In the Caddyfile, in the option tollgate:
 //

@@ -55,7 +55,7 @@ type Handler struct {
 	// Offline answers 503 to everybody except members with the right to see an offline board.
 	Offline bool `json:"offline,omitempty"`
 
-	// HoldFirst is the number of a new member's posts that need approval. Default: 0.
+	// HoldFirst is the number of a new member's first posts that need approval. Default: 0.
 	HoldFirst int64 `json:"hold_first,omitempty"`
 
 	// NoFlood switches flood control off.
@@ -70,7 +70,7 @@ type Handler struct {
 	// OIDC is an OpenID provider at which members may sign in, in addition to passwords. Default: none.
 	OIDC *oidc.Provider `json:"oidc,omitempty"`
 
-	// Mail sends notifications about topics that members follow by mail. Default: mails are only logged. If several
+	// Mail sends notifications by mail about topics that members follow. Default: mails are only logged. If several
 	// handlers use the same database, one of them with this option is enough; the links in mails begin with that handler's
 	// base_url.
 	Mail *mailserver.Server `json:"mail,omitempty"`

@@ -117,7 +117,7 @@ func newSeedBar(out io.Writer, size int64) *seedBar {
 // reader returns a reader of file that counts the bytes read for the progress.
 func (b *seedBar) reader(file io.Reader) io.Reader { return &countedReader{file, &b.read} }
 
-// countedReader adds the number of bytes that are read from it to count.
+// countedReader adds the number of bytes that are read from it to the counter count.
 type countedReader struct {
 	from  io.Reader
 	count *atomic.Int64

@@ -39,8 +39,8 @@ type Token struct {
 	// Guest admits requests without a token if the operation is open to guests.
 	Guest bool `json:"guest,omitempty"`
 
-	// BadToken is the charge for an invalid token to a budget of the client's address, which limits guessing. Default: no
-	// charge.
+	// BadToken is the charge for an invalid token, which limits guessing. It is charged to a budget of the client's
+	// address. Default: no charge.
 	BadToken *Charge `json:"bad_token,omitempty"`
 
 	app     *tollgate.App

@@ -90,7 +90,7 @@ func readAll(r *http.Request, source io.Reader, budget *memory.Budget, owner str
 	}
 	share := budget.Share(owner)
 	text, err := share.ReadAll(r.Context(), unpacked, nil, size, Max)
-	if packed.N <= 0 { // more than Max bytes were sent; the error of an encoding that was cut off there means the same
+	if packed.N <= 0 { // more than Max bytes were sent, even if err says that the encoding was cut off there
 		err = memory.ErrTooLarge
 	}
 	if err != nil {

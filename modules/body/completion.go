@@ -7,8 +7,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// Completion notifies earlier handlers when an answer is complete that a later handler produces in the background,
-// after the request has ended. It is safe for concurrent use.
+// Completion notifies earlier handlers when an answer is complete. It is for answers that a later handler produces in
+// the background, after the request has ended. It is safe for concurrent use.
 type Completion struct {
 	mu    sync.Mutex      // guards ended and onEnd; not held while functions run, which may take long
 	ended context.Context // the context passed to End; nil before

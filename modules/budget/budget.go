@@ -117,9 +117,9 @@ type Handler struct {
 	// names. Default: "default".
 	Name string `json:"name,omitempty"`
 
-	// Key identifies the client whose window is charged; it contains placeholders. If its value is empty, "ip:" and the
-	// client's address is used instead, as Caddy determines it with trusted_proxies. An IPv6 address is reduced to its /64
-	// network. Default: {http.auth.user.id}.
+	// Key identifies the client whose window is charged; it contains placeholders. If its value is empty, "ip:" followed
+	// by the client's address is used instead. Caddy determines the address with trusted_proxies. An IPv6 address is
+	// reduced to its /64 network. Default: {http.auth.user.id}.
 	Key string `json:"key,omitempty"`
 
 	// Limit is the number of units per window: a number or a placeholder. Required.

@@ -110,7 +110,7 @@ func (p *passthroughRequest) chargeBeforeDelete(ctx context.Context, batch *pass
 	descriptionRequest.endpoint, descriptionRequest.waitsForResults = passthrough.Description(batch), true
 	description := descriptionRequest.fetch(ctx, batch) // charges the batch if it has ended
 	if description != nil && !passthrough.Done(description) {
-		return nil // the batch is still running: the provider refuses its deletion, or the file has no results
+		return nil // the batch still runs: the provider refuses to delete it, or the client deletes a file without results
 	}
 	current, err := p.gw.Resources.Find(ctx, batch.UserID, batch.TeamID, batch.Kind, batch.ID)
 	if err == nil && !current.Charged {

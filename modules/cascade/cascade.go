@@ -48,7 +48,7 @@ func init() {
 //	POST /v1/audio/…, /v1/images/…, /v1/moderations, /v1/rerank, /v1/files, /v1/batches
 //	                            passed to the model's provider, not translated
 //	POST /v1/messages/batches, …
-//	                            batches of the messages format, likewise
+//	                            batches of the messages format, passed on in the same way
 //	POST /v1/embeddings         vectors of texts, only from the named model
 //	GET  /v1/models             the model names that the key can use
 //	GET  /v1/models/{id}        one model
@@ -95,11 +95,11 @@ type Handler struct {
 	// a negative value stores no items. Default: 24h.
 	AnswerItems caddy.Duration `json:"answer_items,omitempty"`
 
-	// Routing is the order of a tier's candidates (low, medium, high), as far as users' preferences and priorities do not
-	// determine it: catalog, price, latency or weights. Default: catalog.
+	// Routing is the order in which the candidates of a tier (low, medium, high) are tried: catalog, price, latency or
+	// weights. Users' preferences and priorities come before this order. Default: catalog.
 	Routing map[string]string `json:"routing,omitempty"`
 
-	// Weights are the weights of entries (provider/model) and providers for the order weights. Default: 1.
+	// Weights are the weights for the order weights of Routing, by entry (provider/model) or provider. Default: 1.
 	Weights map[string]float64 `json:"weights,omitempty"`
 
 	// StoreResponses stores answers of the Responses API and conversations. Requests can then continue them by their ids

@@ -38,7 +38,7 @@ type passthroughRequest struct {
 	request         *cascade.Request
 	share           *memory.Share         // memory for forms and batches, freed by the caller at the end
 	input           *passthrough.Resource // the input file of a new batch, or the object to delete
-	waitsForResults bool                  // whether charge reads the results of a batch before it returns
+	waitsForResults bool                  // whether the method charge reads the results of a batch before it returns
 	ownAddress      string                // the address of this gateway for the client; empty if there is no client
 }
 
@@ -139,9 +139,9 @@ func (p *passthroughRequest) prepare(w http.ResponseWriter, r *http.Request) err
 	return nil
 }
 
-// bodyFacts is what prepare needs to know about the body of a request.
+// bodyFacts is what the method prepare needs to know about the body of a request.
 type bodyFacts struct {
-	text             []byte // the body, which may have labels; an empty object if the body is not JSON
+	text             []byte // the body, from which the request's labels are read; an empty object if it is not JSON
 	inputFile        string // the id of the file with the requests of a new batch; empty for other requests
 	speechCharacters int64  // the length of a text to be spoken, which determines the cost; 0 for other requests
 }

@@ -29,8 +29,8 @@ type StoreResponses struct {
 	// Size is the maximum size of a stored response together with its input, in bytes. Default: 8 MiB.
 	Size int64 `json:"size,omitempty"`
 
-	// Quota is the maximum size of all responses, conversations and events of resumable streams that a team or a user
-	// stores, in bytes. The sum is computed once a minute. Default: 1 GiB.
+	// Quota limits what a team or a user stores, in bytes: all responses, conversations and events of resumable streams
+	// together. The sum is computed once a minute. Default: 1 GiB.
 	Quota int64 `json:"quota,omitempty"`
 
 	// ConversationItems is the maximum number of items in a conversation. Default: 2000.

@@ -12,8 +12,9 @@ import (
 )
 
 // This file adapts Caddy's commands to this program: they use its name, check the environment before they start, and
-// find the server of the Caddyfile in the working directory. Caddy's registration of commands cannot be undone, so
-// adopt changes them in place, below the root command that our commands share with them.
+// find the server of the Caddyfile in the working directory. The registration of a command with Caddy cannot be
+// undone. So the function adopt changes Caddy's commands where they are: below the root command, which also has our
+// commands.
 
 func init() {
 	caddy.CustomBinaryName = "tollgate"
@@ -53,8 +54,8 @@ func noFile(cmd *cobra.Command, args []string) error {
 		cmd.CommandPath(), args[0], cmd.CommandPath(), args[0])
 }
 
-// previousCommand is the last of our commands that was registered. Its root command is the root to adopt. Caddy calls
-// the functions of all commands one after the other, before it runs one.
+// previousCommand is the one of our commands that was registered last. Its root command is the root that the function
+// adopt changes. Before Caddy runs a command, it calls the functions that set up all commands, one after the other.
 var previousCommand *cobra.Command
 
 // recordCommand records the registration of one of our commands. When our second command is registered, Caddy's
@@ -126,7 +127,8 @@ func showUsage(cmd *cobra.Command) {
 	}
 }
 
-// caddyName matches Caddy's name, and longer texts with the name that useOwnName must not change.
+// caddyName matches Caddy's name. It also matches longer texts with the name, so that useOwnName can leave them
+// unchanged.
 var caddyName = regexp.MustCompile(`\bcaddy\b|\bCaddy\b('s)?|https://caddyserver\.com/\S+|xcaddy`)
 
 // useOwnName replaces Caddy's name with the name of this program, except where the text really means Caddy, its formats

@@ -84,7 +84,8 @@ func redirectFiles(config *caddy.Config, folder string) error {
 		if log.WriterRaw == nil || json.Unmarshal(log.WriterRaw, &writer) != nil || writer["output"] != "file" {
 			continue
 		}
-		// The log keeps its settings, because modules check which headers a log would show.
+		// Only the file is replaced. The log keeps its other settings, because modules check which headers the log would
+		// show.
 		writer["filename"] = filepath.Join(folder, url.PathEscape(name)+".log")
 		raw, err := json.Marshal(writer)
 		if err != nil {

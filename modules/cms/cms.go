@@ -96,7 +96,7 @@ const (
 	isolationNone    = "none"
 )
 
-// node is the CMS of one site on one database, which survives reloads of the configuration.
+// node is the CMS of one site on one database. It survives reloads of the configuration.
 type node struct {
 	server *cms.Server
 	// These fields belong to the latest configuration.

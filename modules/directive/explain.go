@@ -49,13 +49,14 @@ var (
 	// chain matches prefixes that Caddy adds to the error of a module.
 	chain = regexp.MustCompile(
 		`(?:loading module '[^']*'|(?:loading \S+ modules|provision [a-z0-9_.]+|[a-z0-9_.]+: invalid configuration)): `)
-	// tokensFor matches the prefix that Caddy adds to a parse error, and lines the suffix with the line.
+	// tokensFor matches the prefix that Caddy adds to a parse error. The pattern lines matches the suffix, which names the
+	// line.
 	tokensFor = regexp.MustCompile(`^(?:parsing caddyfile tokens for '[^']*': )+`)
 	lines     = regexp.MustCompile(`, at (\S+:\d+)(?: import chain:? \[[^\]]*\])?(?:, at |$)`)
 	// variable matches an environment variable that the parser replaces with its value.
 	variable = regexp.MustCompile(`\{\$([^{}:]+)\}`)
-	// servers and handlers match steps through the JSON of the app http. In Caddy's message, the two names of a named
-	// route are swapped.
+	// servers and handlers match the parts of an error that name a step through the JSON of the app http. For a named
+	// route, Caddy's message has the name of the server and the name of the route swapped.
 	servers = regexp.MustCompile(
 		`server (\S+): setting up (?:(route handlers)|(error handling routes)|named route '(\S+)' handlers): `)
 	handlers = regexp.MustCompile(

@@ -41,7 +41,7 @@ func bestLine(tokens []caddyfile.Token, message string) (best caddyfile.Token, h
 	for i := 0; i < len(tokens); {
 		first := tokens[i]
 		matched := 0         // total length of the line's words that are in the message
-		significant := false // one of these words is the first of the line, or has at least 4 letters
+		significant := false // whether a matched word is the first of the line, or has at least 4 letters
 		opened, closed := 0, 0
 		for ; i < len(tokens) && tokens[i].Line == first.Line && tokens[i].File == first.File; i++ {
 			switch text := tokens[i].Text; {
@@ -61,7 +61,7 @@ func bestLine(tokens []caddyfile.Token, message string) (best caddyfile.Token, h
 		if score > highest {
 			best, highest = first, score
 		}
-		for range opened { // so a line scores together with the lines that opened the blocks around it
+		for range opened { // the lines inside the opened blocks add this score to their own
 			blocks = append(blocks, score)
 		}
 		blocks = blocks[:max(len(blocks)-closed, 0)]

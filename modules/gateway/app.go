@@ -56,7 +56,7 @@ type App struct {
 	requestLog *time.Duration                  // how long requests stay in the log; nil means the default
 	alerts     *alerts.Options                 // nil if no alerts are configured
 	gateway    atomic.Pointer[gateway.Gateway] // nil until the app tollgate has started
-	prices     *gateway.Prices                 // set before gateway is, so whoever has the gateway can read it
+	prices     *gateway.Prices                 // set before the field gateway, so code that has the gateway can read it
 }
 
 // gateways keeps gateways across reloads.

@@ -52,7 +52,7 @@ type Catalog struct {
 	// provider/model, the id of a model, or low, medium or high. Teams and users can give an alias a different target.
 	Aliases map[string]string `json:"aliases,omitempty"`
 
-	// Providers are changes to the way in which providers are reached, by the provider's code.
+	// Providers are changes to how providers are reached, keyed by the provider's code.
 	Providers map[string]*Provider `json:"providers,omitempty"`
 
 	source *catalog.Source
@@ -110,17 +110,17 @@ type Provider struct {
 	// that the key names.
 	TokenURL string `json:"token_url,omitempty"`
 
-	// Models adds models that the provider knows by other names, such as deployments. Each name is the provider's name;
-	// its value is the same model in the catalog, as provider/model. An added model has the tier and limits of the model
-	// in the catalog. It has no price unless the option prices sets one.
+	// Models adds models that the provider knows by other names, such as deployments. Each key is the name that the
+	// provider uses; its value is the same model in the catalog, as provider/model. An added model has the tier and limits
+	// of the model in the catalog. It has no price unless the option prices sets one.
 	Models map[string]string `json:"models,omitempty"`
 
 	// Headers are sent with each request.
 	Headers map[string]string `json:"headers,omitempty"`
 
 	// APIKey is a key that serves every user. It is used after keys that users have added. It may be a placeholder {env.*}
-	// or {file.*}, which keeps it out of the admin API and is read again at each reload. Default: the key from
-	// provider_keys, if any.
+	// or {file.*}; then the admin API does not show the key, and the placeholder is read again at each reload. Default:
+	// the key from provider_keys, if any.
 	APIKey string `json:"api_key,omitempty"`
 
 	// WorkloadIdentity uses the cloud identity of the machine or pod instead of APIKey: a Google Cloud service account, an

@@ -34,8 +34,9 @@ func init() {
 //	GET /_tollgate/docs             the documents
 //	GET /_tollgate/docs/search?q=   a search in the documents
 //
-// The page with the services is also served at / if no other handler answers there; services whose pages are below the
-// root do not redirect then. Other paths go to the next handler.
+// The page with the services is also served at / if no other handler answers there. Services whose pages are below the
+// root would otherwise redirect requests for / to their pages; behind this handler they do not. Other paths go to the
+// next handler.
 //
 // Administrators also see the health, the addresses and the database of each service, the certificates and the last
 // backup. With the option oidc, administrators are the users whom the provider's groups make members of the group
@@ -173,7 +174,7 @@ func (h *Handler) serve(w http.ResponseWriter, r *http.Request) {
 	rest.NoSniff(w.Header())
 	if r.ProtoMajor == 1 && r.Header["Expect"] != nil {
 		// A form may be refused because of its Content-Length, before its body is read. Through Caddy's wrapper of the body,
-		// net/http cannot detect that, and would wait for the body before it answers.
+		// net/http cannot detect that the body was not read, and would wait for the body before it answers.
 		w.Header().Set("Connection", "close")
 	}
 	defer h.app.Acquire()()

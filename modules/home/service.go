@@ -19,8 +19,8 @@ var shortForm string
 //		…
 //	}
 func init() {
-	// Handlers is empty although the handler uses a database with the option oidc. Without that option, a start must not
-	// check a database that no other handler uses.
+	// With the option oidc, the handler uses a database. Handlers is empty nevertheless, because without that option a
+	// start must not check a database that no other handler uses.
 	tollgate.Register(tollgate.Service{
 		Name: home.SchemaName, Form: shortForm, Block: optionNames, Schemas: []store.Schema{home.Schema()},
 	})

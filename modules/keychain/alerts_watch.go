@@ -25,7 +25,7 @@ type Watch struct {
 	Latency caddy.Duration `json:"latency,omitempty"`
 
 	// Window is the period that is evaluated, from a minute to a day. A rate or latency that has exceeded its threshold
-	// counts as normal again after it has been below for the same period. Default: 10m.
+	// counts as normal again after it has been below the threshold for the same period. Default: 10m.
 	Window caddy.Duration `json:"window,omitempty"`
 
 	// Requests is the minimum number of requests in the window for an alert. Default: 20.

@@ -78,7 +78,7 @@ func (o *options) withKeychain(
 	work func(s *session, cmd *cobra.Command, args []string) error,
 ) func(*cli.Session, *cobra.Command, []string) error {
 	return func(base *cli.Session, cmd *cobra.Command, args []string) error {
-		// With an actor, a revoked key is recorded in the audit log; see RevokeKey.
+		// The context names an actor, so that the revocation of a key is recorded in the audit log; see RevokeKey.
 		base.Ctx = keychain.ActedBy(base.Ctx, keychain.Command)
 		service, ledger, cat, err := gatewayapp.OpenKeychain(base.Ctx, base.App)
 		if err != nil {

@@ -33,8 +33,8 @@ type keyFlags struct {
 	own                       bool // set the user's own limits instead of imposed ones
 }
 
-// budgetFlags are the flags of budgets. Each entry has either tokens or usd, which returns the address of the budget's
-// field.
+// budgetFlags are the flags of budgets. Each entry has either the function tokens or the function usd. The function
+// returns the address of the budget's field.
 var budgetFlags = []struct {
 	name, window string
 	tokens       func(*keychain.Budgets) **int64

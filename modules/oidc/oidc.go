@@ -17,14 +17,14 @@ import (
 	"github.com/tollgate-gateway/tollgate/modules/tollgate"
 )
 
-// Provider is an OpenID provider at which users sign in, with the credentials of the service as its client. {env.*} and
-// {file.*} are resolved in issuer, client_id and client_secret.
+// Provider is an OpenID provider at which users sign in. It includes the credentials with which the service is a client
+// of the provider. {env.*} and {file.*} are resolved in issuer, client_id and client_secret.
 type Provider struct {
 	// Issuer is the issuer, exactly as in its tokens.
 	Issuer string `json:"issuer,omitempty"`
 
-	// ClientID and ClientSecret are the credentials of the service at the provider. Without a secret it is a public
-	// client.
+	// ClientID and ClientSecret are the credentials of the service at the provider. Without a secret, the service is a
+	// public client.
 	ClientID     string `json:"client_id,omitempty"`
 	ClientSecret string `json:"client_secret,omitempty"`
 

@@ -35,7 +35,7 @@ type Access struct {
 	Certnames []string `json:"certnames,omitempty"`
 }
 
-// The default rules. Submitted reports and deactivated nodes cannot be undone, so the default for submit requires a
+// The default rules. Submitting a report and deactivating a node cannot be undone, so the default for submit requires a
 // known client.
 var (
 	readDefault   = Access{Loopback: true}

@@ -93,8 +93,8 @@ func (g *generator) generate(ctx context.Context, now time.Time, args []string, 
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			// The nodes use different templates in one run, and each node different ones in its runs: from one run to the
-			// next, its template moves on by the number of templates divided by the number of runs.
+			// The nodes use different templates in one run. A node also uses different templates in different runs: from one run
+			// to the next, its index grows by the number of templates divided by the number of runs.
 			t := templates[(node+run*len(templates)/g.runs)%len(templates)]
 			runsLater := g.runs - 1 - run
 			// The runs of the nodes are distributed over the interval.

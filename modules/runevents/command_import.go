@@ -165,7 +165,7 @@ func (s *session) load(total int64, produce func(ctx context.Context, add addFun
 		ctx, cancel = context.WithCancelCause(s.Ctx)
 		items       = make(chan item, 64)
 		workers     sync.WaitGroup
-		result      importResult // Unreadable is changed only here, the other counts atomically by the workers
+		result      importResult // only this goroutine changes Unreadable; workers change the other counts atomically
 		start       = time.Now()
 		progress    = cli.NewProgress(s.Notes, total, " reports", func(n int64) string { return strconv.FormatInt(n, 10) })
 	)

@@ -199,7 +199,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	options := h.options()
-	key := serviceKey{db, fmt.Sprintf("%+v", options)} // before pointers and functions are set, whose text always differs
+	key := serviceKey{db, fmt.Sprintf("%+v", options)} // pointers and functions, whose text always differs, are set later
 	if h.MaxBody > app.MemorySize() {
 		return fmt.Errorf("max_body: must be at most %d bytes, the option memory of tollgate", app.MemorySize())
 	}

@@ -102,14 +102,15 @@ type App struct {
 	// memory available to the process, as limited by GOMEMLIMIT, or else by the control group or the machine.
 	Memory int64 `json:"memory,omitempty"`
 
-	// CatalogRaw has the providers and models of the model gateway, as the module tollgate.catalog.
+	// CatalogRaw is the configuration of the module tollgate.catalog: the providers and models of the model gateway.
 	CatalogRaw json.RawMessage `json:"catalog,omitempty"`
 
 	// AllowNetworks are networks (CIDR) to which users' models may connect, besides public addresses, for example
 	// 127.0.0.0/8 for a server on this machine. Default: none, users cannot reach private addresses.
 	AllowNetworks []string `json:"allow_networks,omitempty"`
 
-	// FirstRunRaw has settings for trying Tollgate on a personal machine, as the module tollgate.first_run.
+	// FirstRunRaw is the configuration of the module tollgate.first_run: settings for trying Tollgate on a personal
+	// machine.
 	FirstRunRaw json.RawMessage `json:"first_run,omitempty"`
 
 	// StartWait is how long a start waits for the databases. After that time the server listens without them and answers
@@ -223,7 +224,8 @@ func (a *App) Start() error {
 	if err := a.holdFiles(); err != nil {
 		return err
 	}
-	// Values that are already in the pools are taken first, because after a reload another app may serve requests already.
+	// Values that are already in the pools are taken first, because after a reload another app may already serve requests,
+	// which need these values.
 	if err := a.takeKeyrings(); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type Brand struct {
 	// green.
 	Accent string `json:"accent,omitempty"`
 
-	// AccentDark is that colour on a dark background. Default: Accent.
+	// AccentDark is the colour of the same elements on a dark background. Default: Accent.
 	AccentDark string `json:"accent_dark,omitempty"`
 
 	// Footer is text at the end of every page and mail. Default: none.

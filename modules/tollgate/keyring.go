@@ -27,8 +27,8 @@ type KeyringProvider interface {
 	Key() any
 }
 
-// keyService is the service whose database's folder contains the key file, unless the configuration names another
-// place.
+// keyService is the name of a service. The folder of this service's database contains the key file, unless the
+// configuration names another place.
 const keyService = "gateway"
 
 // provisionKeyring loads the keyring module; takeKeyrings opens the keyring.

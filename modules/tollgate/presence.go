@@ -236,7 +236,7 @@ func (w *walk) routes(routes caddyhttp.RouteList, address Address, depth int) {
 		return
 	}
 	for _, route := range routes {
-		if len(route.MatcherSets) == 0 { // it applies to every request, so later routes see the paths that it stripped
+		if len(route.MatcherSets) == 0 { // the route gets all requests, so later routes see paths without what it strips
 			address = w.handlers(route.Handlers, address, depth)
 			continue
 		}

@@ -28,10 +28,10 @@ type Service struct {
 	// Name is the name in the line `tollgate <name>`, in the option database, and in the directive health.
 	Name string
 
-	// Form is the long form of the line, as a user would write it by hand: a route, as a text/template. {{.name}} is the
-	// option with that name: the words that its Read returned, or the whole option if it has no Read. {{.block}} has the
-	// lines for the block of the service's directive. {{.costs.x}} has the costs that Costs returns for x, each for a line
-	// of the directive budget.
+	// Form is the long form of the line, as a user would write it by hand: a route, as a text/template. {{.x}} stands for
+	// the option x: the words that the option's Read returned, or the whole option if it has no Read. {{.block}} has the
+	// lines for the block of the service's directive. {{.costs.x}} has the costs that Costs returns for the budget x, each
+	// for a line of the directive budget.
 	Form string
 
 	// Options are the options that only the line `tollgate <name>` has.
@@ -40,7 +40,7 @@ type Service struct {
 	// Block names the options of the service's directive, which parses them.
 	Block []string
 
-	// Costs returns the costs of the service's routes that are not 1, by the name of a budget.
+	// Costs returns the costs of those routes of the service that do not cost 1 unit. The keys are names of budgets.
 	Costs func() map[string][]Cost
 
 	// Schemas are the tables that the service may have in its database.

@@ -49,8 +49,8 @@ func withHome(h httpcaddyfile.Helper, service string, route caddyhttp.Route) ([]
 	case s == nil:
 		return routes, nil
 	case service == homeService && s.home != nil:
-		// The site already has a copy of the route that was added. It shares the slices of s.home, so they are overwritten
-		// in place. Both routes have one handler and one set of matchers.
+		// The site already has a copy of the home page's route that was added automatically. The copy shares its slices with
+		// s.home, so the new route is copied into them. Both routes have one handler and one set of matchers.
 		copy(s.home.HandlersRaw, route.HandlersRaw)
 		copy(s.home.MatcherSetsRaw, route.MatcherSetsRaw)
 		return nil, nil

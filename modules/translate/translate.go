@@ -250,7 +250,8 @@ func (t *translation) fromServer(status int) bool {
 	if status >= 300 && status < 400 { // for example a redirect to a login page before the server
 		return false
 	}
-	// The server may have answered before any part of the body was read.
+	// The server may have answered before any part of the body was read. Then only the placeholder
+	// http.reverse_proxy.status_code, which reverse_proxy sets, shows that the answer comes from a server.
 	repl, ok := t.Request.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	if !ok {
 		return false

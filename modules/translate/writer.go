@@ -34,8 +34,8 @@ const (
 	maxKeepAlives  = 30 // in a row
 )
 
-// The modes of a writer, which determine the handling of an answer. WriteHeader chooses the mode; later only fail and
-// buffer change it, to refused.
+// The modes of a writer, which determine the handling of an answer. WriteHeader chooses the mode; later only the
+// methods fail and buffer change it, to refused.
 const (
 	undecided = iota
 	untouched // passed on unchanged: the handler took the offer or never read the body
@@ -54,7 +54,7 @@ type writer struct {
 	err    error // sent in place of a refused answer
 	pass   hub.Pass
 	answer []byte       // the answer so far, in the modes buffered and refused
-	share  memory.Share // for answer and its translation, or for unusually large events
+	share  memory.Share // memory for the field answer and its translation, or for unusually large events
 
 	events *wire.EventReader
 	unread []byte // bytes of the stream that events has not read yet
@@ -231,7 +231,7 @@ func (w *writer) send() error {
 	err := w.flush.Flush()
 	switch {
 	case w.done:
-	case w.silenceTimer == nil: // only after the header is written, whose fields the mutex does not guard
+	case w.silenceTimer == nil: // not before the header is written, because the mutex does not guard the header's fields
 		w.silenceTimer = time.AfterFunc(keepAliveEvery, w.onSilence)
 	default:
 		w.silenceTimer.Reset(keepAliveEvery)

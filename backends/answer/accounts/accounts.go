@@ -3,9 +3,9 @@
 // of its account. The reservation is settled in the transaction that stores the answer, so that a crash neither loses
 // an answer nor lets a caller exceed the quota.
 //
-// An account has a quota, a number of answers per window, and keys. A key has its own rate limit. The window is the
-// span over which answers are counted, such as a month. To accept a question is to count it and to reserve an answer;
-// to settle it is to store the outcome, and to count the answer as used if there is one.
+// An account has keys and a quota. The quota is a number of answers per window; the window is the span over which
+// answers are counted, such as a month. Each key has its own rate limit. To accept a question is to count it and to
+// reserve an answer; to settle it is to store the outcome, and to count the answer as used if there is one.
 //
 // Choices where the specification is silent:
 //   - A key may be restricted to reading the quota, for example for a dashboard. A question with such a key gets a 403.
@@ -93,7 +93,7 @@ type Accounts struct {
 // New returns the Accounts of the server k.
 func New(k *kernel.Server, o Options) *Accounts { return &Accounts{k, o.withDefaults()} }
 
-// Caller is the holder of a key: the account that asks, and the key with which it does.
+// Caller is the account that asks a question, together with the key that it uses.
 type Caller struct {
 	Key, Account int64    // the ids of the key and its account
 	Limit        int64    // the quota of the account
@@ -217,7 +217,7 @@ func (a *Accounts) Caller(ctx context.Context, key string) (*Caller, error) {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
-	// A secret is compared also if there is no such key, so that both take the same time.
+	// A secret is compared even if there is no such key, so that an unknown key takes as long as a wrong secret.
 	isSecret := subtle.ConstantTimeCompare([]byte(stored), []byte(digest(secretPart))) == 1
 	isExpired := expires != 0 && expires <= now
 	if err != nil || !isSecret || revoked != 0 || isExpired {

@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Quota is the state of an account's quota in its current window. Used, Pending and Limit are numbers of answers;
-// Pending ones are reserved for questions that are not answered yet.
+// Quota is the state of an account's quota in its current window. Used, Pending and Limit are numbers of answers.
+// Pending is how many answers are reserved for questions that are not answered yet.
 type Quota struct {
 	Used, Pending, Limit int64
 	Start, End           time.Time // of the window
@@ -63,7 +63,8 @@ const onceLifetime = 24 * time.Hour
 func (a *Accounts) Accept(
 	ctx context.Context, caller *Caller, id string, once Once,
 ) (rate Rate, earlier string, err error) {
-	// Concurrent questions of an account wait for each other in lock, so the isolation level read committed suffices.
+	// The function lock makes concurrent questions of an account wait for each other, so the isolation level "read
+	// committed" suffices.
 	err = a.Write(store.ReadCommitted(ctx), func(c kernel.Conn) error {
 		earlier = "" // an attempt of this transaction that failed may have set it
 		if err := lock(c, caller.Account); err != nil {

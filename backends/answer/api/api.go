@@ -2,18 +2,18 @@
 // order: its path, its key, the services of the key, its body, a free place in the queue, the rate, the quota.
 //
 // Choices where the specification is silent:
-//   - The key is accepted in x-api-key alone, so that no link carries it.
-//   - Sources need a key too: ingested documents may be licensed to the operator.
-//   - A repeated Idempotency-Key gets the stored outcome, also if that is one of the four reasons with status 200.
+//   - The key is accepted only in the header x-api-key, so that no link carries it.
+//   - Reading a source needs a key too, because ingested documents may be licensed to the operator.
+//   - A repeated Idempotency-Key gets the stored outcome, even if this is one of the four reasons with status 200.
 //     A fault of the service (5xx) is not stored: the key may be used again.
 //   - A client that accepts text/event-stream gets the stages of its question as events before the answer
 //     (WHATWG HTML, server-sent events): "stage" with {"stage"}, then "answer" with the envelope.
 //   - GET /v1/answers/{id} answers 200 for a failed answer: its envelope has the reason.
 //   - The member "previous" of a question is the id of an earlier answer of the same account. A company or period
 //     that the question leaves out is taken from the question of that answer.
-//   - Beyond the contract, GET /v1/openapi.json describes the API, without a key, GET
-//     /v1/answers/{id}/evidence returns the passages that an answer is based on, and GET /v1/companies and
-//     /v1/companies/{id} return the companies of the corpus, and the documents and figures of a company.
+//   - There are routes beyond the contract. GET /v1/openapi.json describes the API and needs no key.
+//     GET /v1/answers/{id}/evidence returns the passages that an answer is based on. GET /v1/companies returns the
+//     companies of the corpus, and GET /v1/companies/{id} the documents and figures of a company.
 package api
 
 import (

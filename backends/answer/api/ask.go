@@ -41,7 +41,7 @@ const (
 type question struct {
 	query    string
 	force    bool     // the member forceAnswer
-	previous string   // first the id of an earlier answer of the caller; ask replaces it by the question of that answer
+	previous string   // the id of an earlier answer of the caller, which receive replaces by the question of that answer
 	ignored  []string // the names of unknown members
 }
 
@@ -207,7 +207,7 @@ func (a *API) ask(w http.ResponseWriter, r *http.Request, caller *accounts.Calle
 	select {
 	case ans := <-done:
 		a.respond(w, ans)
-	case <-r.Context().Done(): // work that is not detached has the same context and ends by itself
+	case <-r.Context().Done(): // the client has left; work that is not detached has the same context and ends too
 	}
 }
 

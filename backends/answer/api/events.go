@@ -69,7 +69,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, progress *events, d
 		case <-quiet.C:
 			_, _ = w.Write([]byte(": \n\n"))
 			_ = out.Flush()
-		case <-r.Context().Done(): // work that is not detached has the same context and ends by itself
+		case <-r.Context().Done(): // the client has left; work that is not detached has the same context and ends too
 			return
 		}
 	}

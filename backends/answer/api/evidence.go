@@ -115,7 +115,7 @@ func (a *API) companies(w http.ResponseWriter, r *http.Request, caller *accounts
 		return
 	}
 	next := ""
-	if len(list) > limit { // one company more than the page shows that there is a next page
+	if len(list) > limit { // one company beyond the limit was found, so there is a next page
 		list = list[:limit]
 		next = list[limit-1].Name
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/accounts"
 )
 
-// A key may read the quota, and the companies, at most readLimit times in readWindow.
+// A key may read the quota at most readLimit times in readWindow. The same limit applies separately to the companies.
 const (
 	readLimit  = 60
 	readWindow = time.Minute

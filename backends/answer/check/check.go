@@ -40,8 +40,8 @@ type Material struct {
 	Directory *metrics.Directory // finds the names of issuers in sentences; with nil, names are not checked
 }
 
-// Problem is the reason why a sentence, or a whole draft, fails: {3, "Net sales were $5 million.", "$5 million is in no
-// marked passage"}.
+// Problem is the reason why a sentence, or a whole draft, fails, for example {3, "Net sales were $5 million.",
+// "$5 million is in no marked passage"}.
 type Problem struct {
 	Check    int    // the number of the check in the specification, from 1 to 7
 	Sentence string // the text of the sentence; empty for a problem of the whole draft

@@ -48,7 +48,7 @@ func (c *Checker) allNumbersFound(s draft.Sentence) (number string, ok bool) {
 	return "", true
 }
 
-// maxSmall is the largest spelled-out number that is treated as a word: "two segments".
+// maxSmall is the largest number that is treated as a word if it is spelled out, as in "two segments".
 const maxSmall = 10
 
 // ordinary matches names with digits that are common to all reports, such as Q1 and 10-K.

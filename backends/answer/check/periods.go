@@ -10,8 +10,8 @@ import (
 )
 
 // quarterWords and halfWords match the names of quarters and halves without a year. quarterLengths and halfLengths
-// match words for the length of a quarter or half. A date in the same text as such words is the end of a quarter or
-// half.
+// match words for the length of a quarter or half. If a text has words for such a length, a date in the text is the end
+// of a quarter or half.
 var (
 	quarterWords = [...]*regexp.Regexp{
 		regexp.MustCompile(`(?i)\bq1\b|\b1q|\bfirst[- ]quarter`), regexp.MustCompile(`(?i)\bq2\b|\b2q|\bsecond[- ]quarter`),

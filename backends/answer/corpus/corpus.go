@@ -97,7 +97,7 @@ func putSome(conn kernel.Conn, documents []*prepared, now int64) (outcomes []Out
 }
 
 // writer is a transaction that ingests documents. A row that was written with Conn.Later is not sent before the
-// transaction ends, so that a document of the same transaction cannot be read or removed completely.
+// transaction ends. Until then, a document that the transaction has added cannot be read or removed completely.
 type writer struct {
 	kernel.Conn
 	now   int64
@@ -196,7 +196,8 @@ func queryID(c kernel.Conn, query string, args ...any) (id int64, err error) {
 	return id, err
 }
 
-// documentAtURL is an SQL expression for the id of the document at a URL. Its two parameters are the URL.
+// documentAtURL is an SQL expression for the id of the document at a URL. The URL must be given for both of its
+// parameters.
 const documentAtURL = "COALESCE((SELECT id FROM answer_documents WHERE url = ?), (SELECT document_id FROM answer_copies WHERE url = ?))"
 
 // idAtURL returns the id of the document at a URL, or 0 if there is no such document.

@@ -28,7 +28,8 @@ const (
 	maxDimensions  = 4096 // of a vector
 	// embedPatience is how long a request for vectors may take.
 	embedPatience = 2 * time.Minute
-	// maxRefused is how many single texts in a row may be refused. After that many, the texts are not the cause.
+	// maxRefused is how many single texts may be refused in a row. After so many refusals Embed gives up, because the
+	// cause is probably not the texts.
 	maxRefused = 8
 	// A refused text is not shortened further once it has at most minEmbedded bytes.
 	minEmbedded = 200
@@ -52,8 +53,8 @@ func (c *Corpus) Embed(
 	if err != nil {
 		return 0, err
 	}
-	// last is the id of the last chunk that needs no further attempt, limit the number of texts in the next request, which
-	// grows again after a success, and refused how many single texts in a row were refused.
+	// last is the id of the last chunk that needs no further attempt. limit is the number of texts in the next request; it
+	// grows again after a success. refused is how many single texts in a row were refused.
 	last, limit, refused := int64(0), embeddedAtOnce, 0
 	for {
 		list, err := c.unembedded(ctx, e.Model(), last, limit)

@@ -148,7 +148,7 @@ func (d *Description) countFacts(conn kernel.Conn) error {
 		return err
 	}
 	for _, statement := range append(slices.Clone(kernel.Statements), "") { // "" is that of other metrics
-		found := false // facts of other tables do not show that the statement was found
+		found := false // there are facts from tags or from the statement itself, not only from other tables
 		for _, origin := range []Origin{FromTags, FromStatements, FromTables} {
 			if n := counts[countKey{statement, origin}]; n > 0 {
 				d.Facts = append(d.Facts, FactCount{statement, origin, n})

@@ -6,8 +6,8 @@
 // with their vectors of terms and extraction of facts (prepared), and writing (writer). A block is a paragraph, a
 // heading or a table, and a chunk is some blocks of one page; outside this package a stored chunk is called a passage.
 // A copy is a further URL of a stored document. The version of the corpus grows with each change, so that others can
-// tell whether what they have cached is still valid. Embedding vectors, in contrast to vectors of terms, are made by a
-// model, later.
+// tell whether what they have cached is still valid. Unlike the vectors of terms, embedding vectors are made by a model
+// after the document is stored.
 //
 // Choices where the specification is silent:
 //   - The same document under another URL is a duplicate and is skipped. It is deleted when none of its URLs has it

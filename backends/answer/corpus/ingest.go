@@ -64,8 +64,8 @@ type Report struct {
 
 const (
 	maxProblems = 100 // in a Report
-	// A transaction has at most documentsAtOnce documents. It ends after the document with which it reaches
-	// chunksAtOnce.
+	// A transaction has at most documentsAtOnce documents. It ends earlier if its documents have at least chunksAtOnce
+	// chunks.
 	documentsAtOnce = 64
 	chunksAtOnce    = 2000
 )
@@ -103,8 +103,9 @@ func (c *Corpus) ingest(
 		cancel: cancel,
 	}
 
-	// The files pass through three channels: queue to the readers, documents to the dividers, and ready to run.write,
-	// which ends when ready is closed. Each stage closes the next channel when all of its goroutines have ended.
+	// The files pass through three channels. queue leads to the readers, documents to the dividers, and ready to the
+	// method write of run, which ends when ready is closed. Each stage closes the next channel when all of its
+	// goroutines have ended.
 	queue := make(chan fileformat.File)
 	documents := make(chan readDocument, o.Workers)
 	ready := make(chan *prepared, o.Workers) // a small buffer, because each may be large
@@ -165,7 +166,7 @@ func (c *Corpus) updateStatistics(ctx context.Context, chunks int) {
 	}
 }
 
-// ingest is a running ingest. Its methods read, divide and write run in different goroutines.
+// ingest is a running ingest. Different goroutines run its methods read, divide and write.
 type ingest struct {
 	corpus  *Corpus
 	options IngestOptions

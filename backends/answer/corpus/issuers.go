@@ -16,7 +16,7 @@ import (
 func putIssuer(c kernel.Conn, company fileformat.Company) (id int64, err error) {
 	key := metrics.Key(company.Name)
 	missing := false // a field that company has is empty in the database
-	// find sets id and missing for the first issuer that meets the condition, unless id is set already.
+	// find sets the variables id and missing for the first issuer that meets the condition, unless id is set already.
 	find := func(condition string, args ...any) error {
 		if id != 0 {
 			return nil

@@ -95,7 +95,7 @@ func (p *prepared) takeFacts() {
 	for _, f := range fromStatements {
 		p.facts = append(p.facts, placedFact{f.Fact, p.chunkWithRow(p.source.Pages[f.Page].Number, f.Row)})
 	}
-	var otherFacts []placedFact // of tables in another part of the report than the metric belongs to
+	var otherFacts []placedFact // from tables in another part of the report than the one to which the metric belongs
 	for i := range p.chunks {
 		topic := metrics.StatementOf(p.vectors[i].Topic())
 		if topic == kernel.Segments {

@@ -116,7 +116,7 @@ func (d Draft) Marked() string {
 	return b.String()
 }
 
-// abbreviations holds words that end with a point that does not end a sentence.
+// abbreviations holds words after which a point does not end a sentence.
 var abbreviations = map[string]bool{
 	"inc": true, "corp": true, "co": true, "ltd": true, "no": true, "mr": true, "ms": true, "mrs": true, "dr": true,
 	"vs": true, "approx": true, "st": true,

@@ -57,8 +57,8 @@ func usuallyComputed(i *inquiry.Inquiry) bool {
 	return false
 }
 
-// kind is a kind of question whose answer is a sentence, such as questions with "why", whose answers have "because" or
-// "due to".
+// kind is a kind of question that is answered by a sentence. For example, questions with "why" are a kind; their
+// answers have "because" or "due to".
 type kind struct {
 	asks     *regexp.Regexp // matches the questions
 	fits     *regexp.Regexp // matches the sentences that may answer them
@@ -87,8 +87,8 @@ var kinds = []kind{
 		`\b(?:is|are|means?|represents?|refers? to|defined as|comprise)\b`, 0.05, false),
 }
 
-// Bounds for quotes. The cover of a sentence is the weighted share of the question's words in and around it, and
-// ownCover that in the sentence itself.
+// Bounds for quotes. The cover of a sentence is the weighted share of the question's words that are in the sentence or
+// near it. Its ownCover is the weighted share of those that are in the sentence itself.
 const (
 	minCover       = 0.62 // the least cover of a quoted sentence
 	safeCover      = 0.85 // from this cover on, a sentence is quoted although another one fits equally well
@@ -99,7 +99,7 @@ const (
 	minWordsOfLong = 3    // the least number of words of a question about a long report
 	computedCover  = 0.8  // the least cover for a figure that is usually computed
 	contextWeight  = 0.65 // the weight of a word in the heading, the title or the sentence before
-	minLead        = 0.06 // the lead in score from which on the second best sentence is ignored
+	minLead        = 0.06 // the second best sentence is ignored if the best one is ahead by at least this score
 	latestBonus    = 0.02 // the bonus for a sentence of the latest report if the question names no year
 	maxQuote       = 900  // the largest length of a sentence in bytes
 	minQuote       = 20   // the least length of a sentence in bytes

@@ -6,7 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/tables"
 )
 
-// hints lists words of which every text that instructing matches contains at least one. They are faster to search for.
+// hints lists words that are faster to search for than the pattern instructing. Every text that instructing matches
+// contains at least one of them.
 var hints = []string{
 	"ignore", "disregard", "forget", "override", "prompt", "as an ai", "you are", "assistant", "reply",
 	"respond", "answer", "tell ", "do not ", "instruction",

@@ -14,8 +14,8 @@
 //     because sets of questions differ in whether they write the scale.
 //   - A question of the kind yesno is right if the answer and the expected answer have the same yes or no. A question
 //     of the kind text is right if the answer has half of the words and half of the figures of the expected answer.
-//   - In a set with kinds, a gold page is found by its number; for a number on a first page, the passage must
-//     contain the number.
+//   - In a set with kinds, each passage on the gold page counts as the gold passage. If the expected answer is a
+//     number and the gold page is page 1, the passage must also contain the number.
 //   - A gold passage without a text of its own contains the expected answer, or all numbers of its derivation.
 //     A question with several gold passages has the rank of the worst of them.
 //   - A mark is supported if its passage has a figure of the sentence or of its calculation. No mark of a sentence

@@ -18,7 +18,7 @@ type Report struct {
 	Class      int // outcomes of the expected class
 	Answerable int // questions that have an answer
 	Right      int // expected answers
-	Wrong      int // other answers, including answers to questions that have none
+	Wrong      int // answers other than the expected ones, including answers to questions that have none
 	Refused    int // answerable questions without an answer
 	// Numeric is the number of questions whose answer is a number, NumericRight how many of them are answered right.
 	Numeric, NumericRight int

@@ -138,7 +138,7 @@ func Cell(text string, u Units) (kernel.Figure, bool) {
 	}
 	f := m.Figure
 	f.Text = trimmed
-	// The cell itself may state its scale, "1.5 million", which then replaces that of the table.
+	// The cell itself may state its scale, as in "1.5 million". That scale then replaces the scale of the table.
 	hasScale := f.Step > 1 || f.Step == 1 && namesScale(compact[m.Start:m.End])
 	switch {
 	case f.Unit == kernel.Percent || f.Unit == kernel.BasisPoints || f.Unit == kernel.Times: // never scaled

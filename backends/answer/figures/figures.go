@@ -114,7 +114,7 @@ func number(text string, i int) (value, step float64, end int) {
 // where they start. glued reports that the number is part of a word, such as "Q3", and not a figure.
 func (m *Mention) parseBefore(text string, i int) (start int, glued bool) {
 	start = i
-	sign := func() { // parses a minus sign before start, unless it is a hyphen after a word or a number, as in "2018-2019"
+	sign := func() { // parses a minus sign that ends at start, unless it is a hyphen after a word or number: "2018-2019"
 		r, size := utf8.DecodeLastRuneInString(text[:start])
 		if !minus(r) {
 			return
@@ -147,7 +147,7 @@ func (m *Mention) parseBefore(text string, i int) (start int, glued bool) {
 func (m *Mention) parseAfter(text string, end int) (last int, glued bool) {
 	last = end
 	isOpen := m.Bracketed // a bracket before the number is still to be closed
-	closing := func() {   // parses a closing bracket at last, which makes the figure negative
+	closing := func() {   // parses a closing bracket at the offset last; the bracket makes the figure negative
 		if isOpen && last < len(text) && text[last] == ')' {
 			last++
 			m.Value = -math.Abs(m.Value)

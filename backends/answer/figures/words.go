@@ -43,7 +43,7 @@ func Spelled(text string) []Mention {
 func spelled(text string, i int) (m Mention, ok bool) {
 	// In "two million three hundred and five", high is 2000000 when "million" was read, and low grows from 3 to 305.
 	var high, low float64 // the part from a thousand on, and the part below a thousand
-	var last int          // which words may follow: 1 if the last word is in ones, 10 if it is in tens, 0 otherwise
+	var last int          // 1 if the last word is in ones, 10 if it is in tens, else 0; decides which words may follow
 	first, wordEnd := word(text, i)
 	m.Start, m.Step = i, 1
 	switch value, isOne := ones[first]; {

@@ -4,12 +4,12 @@
 //
 // A series holds the figures of one row of a table over the periods of its columns, or of one column over the periods
 // of its rows. Each of its figures is a point. The subject is the question's words for the figure that it wants, such
-// as "net sales from Malaysia". A series fits a subject if it has most of its words in its name, in the heading above
-// it or in the text around the table; its score says how well. A value is the result, with the points from which it was
-// computed as inputs.
+// as "net sales from Malaysia". A series fits a subject if most words of the subject are in the name of the series, in
+// the heading above it or in the text around the table; the score of the series says how well it fits. A value is the
+// result, with the points from which it was computed as inputs.
 //
-// A value is computed only if the row, the column, the period and the unit are all matched, and nothing else matches as
-// well: no answer is better than a wrong number.
+// A value is computed only if the row, the column, the period and the unit are all matched, and nothing else matches
+// equally well: no answer is better than a wrong number.
 //
 // Choices where the specification is silent:
 //   - A difference is the later period minus the earlier one, whichever is named first.

@@ -18,7 +18,8 @@ func (r request) yearsIn(f *finder) *Value {
 	var best []*Series
 	var bestYears []int
 	bestScore := 0.0
-	// The series of one table follow each other: those from start to end.
+	// The series of one table follow each other in f.series. The loop finds those of the next table, from the index start
+	// up to but not including end.
 	for start, end := 0, 0; start < len(f.series); start = end {
 		for end < len(f.series) && f.series[end].table == f.series[start].table {
 			end++

@@ -24,7 +24,8 @@ var weakWords = terms.SetOf(`total net amount expense expenses cost costs value 
 var decisiveWords = terms.SetOf(`impairment impaired recognition amortization amortisation accumulated deferred proceeds purchases repayments issuance disposal
 	disposals acquired unrecognized unrecognised undistributed reversal reversals adjustment adjustments reconciliation`)
 
-// calculationWords holds words for results that are computed from several figures, unless a row has such a name.
+// calculationWords holds words of questions for a result that is computed from several figures. A row without a name of
+// the wanted metric fits such a question only if the row, its headings or the text around the table have the word, too.
 var calculationWords = terms.SetOf(`average mean growth difference ratio proportion`)
 
 // scored is a series with its score; a greater score is better.
@@ -73,7 +74,7 @@ func fit(stems []terms.Term, metric string, s *Series) float64 {
 	if inName == len(stems) && inName == len(s.name) { // exactly this name
 		score += exactNameBonus
 	}
-	for t := range s.group { // a heading with a word that is neither in the subject nor elsewhere near the table
+	for t := range s.group { // penalises a heading with a word that is neither in the subject nor elsewhere near the table
 		if !slices.Contains(stems, t) && !weakWords[t] && !s.around[t] {
 			score -= 0.02
 			break

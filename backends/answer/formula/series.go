@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/terms"
 )
 
-// Point is one figure of a Series: that of a period, with the passage that contains it. A figure of a table without
-// periods is a point whose Period is zero.
+// Point is the figure of a Series for one period, with the passage that contains the figure. A figure of a table
+// without periods is a point whose Period is zero.
 type Point struct {
 	kernel.Figure
 	Period kernel.Period

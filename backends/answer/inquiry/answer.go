@@ -67,9 +67,9 @@ func (q *Calculation) periods(b *Book) []Period {
 	}
 	slices.SortStableFunc(periods, Period.compare)
 	last := periods[len(periods)-1]
-	// isCourse reports that the question is about the course over time.
+	// isCourse reports that the question is about how the measure develops over time.
 	isCourse := q.Op == Consistent || q.Op == Trend || q.Op == Always || q.Op == Peak
-	years := 0 // if greater than 1, the calculation needs each of so many years up to the last one
+	years := 0 // if greater than 1, the number of consecutive years, up to the last one, that the calculation needs
 	if isCourse || q.Op == Average || q.Op == Sum {
 		switch {
 		case q.Range && last.Quarter == 0:
@@ -235,7 +235,8 @@ func (q *Calculation) difference(m *measure, values []figure, periods []Period) 
 	return a
 }
 
-// figure is the value of a measure with its calculation: 42.0%, named "gross profit / revenue", numbers "630 / 1,500".
+// figure is the value of a measure with its calculation. An example is 42.0% with named "gross profit / revenue" and
+// numbers "630 / 1,500".
 type figure struct {
 	kernel.Figure
 	named, numbers string // the calculation in names of metrics and in numbers

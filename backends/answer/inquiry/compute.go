@@ -14,7 +14,8 @@ import (
 )
 
 // Period is a fiscal year, or a quarter of one. Quarter is 0 for the whole year. Unlike kernel.Period it says nothing
-// about days, so that two Periods are the same if they are equal. A balance belongs to the period that its day ends.
+// about days, so that two Periods are the same if they are equal. A balance belongs to the period whose last day is the
+// day of the balance.
 type Period struct{ Year, Quarter int }
 
 // String returns the period as "FY2018" or "Q2 FY2023".
@@ -55,7 +56,7 @@ const minSureness = 80
 const maxSteps = 4000
 
 // Book holds the facts of one issuer and the state of one computation. The methods of Calculation read the facts and
-// change the state; Answer begins with a fresh state. It is not safe for concurrent use.
+// change the state; Answer begins with a fresh state. A Book is not safe for concurrent use.
 type Book struct {
 	facts map[Need][]kernel.Fact // several documents may state the same figure
 	// latest is the fiscal year of the latest report with annual figures.
@@ -121,8 +122,8 @@ func (b *Book) find(n Need) (kernel.Fact, bool) {
 		if len(list) == 0 {
 			continue
 		}
-		// distance is the less, the better the report of a fact is. The constants put quarterly reports behind all annual
-		// ones, and reports before the target behind both.
+		// distance returns a smaller number for a fact from a better report. The constants rank annual reports first,
+		// then quarterly reports, and reports before the target last.
 		distance := func(f kernel.Fact) int {
 			years := f.Report.AnyYear() - b.target
 			switch {
@@ -354,7 +355,8 @@ func (b *Book) withFormulaSign(key string, p Period, value float64) float64 {
 	if !hasPretax || !hasNet {
 		return value
 	}
-	// Some statements print the tax as a negative figure, which has to be added. The sum that is closer shows which.
+	// Some statements print the tax as a negative figure, which has to be added to the income before taxes. In the others
+	// it has to be subtracted. The right way is the one whose result is closer to the net income.
 	ifAdded := math.Abs(pretax.Figure.Value + value - net.Figure.Value)
 	ifSubtracted := math.Abs(pretax.Figure.Value - value - net.Figure.Value)
 	if ifAdded < ifSubtracted {

@@ -60,7 +60,8 @@ type Inquiry struct {
 	// between two of them are included.
 	Periods []kernel.Period
 	Range   bool
-	// Above and Threshold are for Count, Where and Peak. Above means above the Threshold, or the greatest figure.
+	// Above and Threshold are for Count, Where and Peak. For Count and Where, Above means above the Threshold. For
+	// Peak, it means that the greatest figure is wanted.
 	Above     bool
 	Threshold kernel.Figure
 	// Spent reports that the question is about spending. The answer is the amount without the sign that a cash flow

@@ -20,13 +20,13 @@ type Calculation struct {
 	measures []measure
 	Periods  []Period
 	Range    bool // the years between two periods are included
-	Years    int  // how many years end with the last period; 0 if the question does not say
+	Years    int  // the number of years up to the last period; 0 if the question does not say
 	// direction is 1 for an increase or the greatest, -1 for a decrease or the least, and 0 for any.
 	direction     int
 	asksDirection bool    // the question asks which direction
 	limit         float64 // the threshold of Beyond, or the largest change per year for Consistent
 	percent       bool    // the question wants a percentage
-	// mayBeIrrelevant reports that the question wants to know if the measure is meaningless for such an issuer.
+	// mayBeIrrelevant reports that the question asks whether the measure is meaningless for a company like the issuer.
 	mayBeIrrelevant bool
 	// definitions are the formulas that the question states, by metric.
 	definitions map[string]*expr

@@ -16,8 +16,8 @@ const (
 	timeOrEnd    = `((?:in |for |during |at |on |as of ).*|)$`
 )
 
-// wording is a form of questions with a verb. Questions that pattern matches and unless does not match are rephrased by
-// replacement, without the verb.
+// wording is a form of questions with a verb. If the expression pattern matches a question and the expression unless
+// does not, the question is rephrased without the verb, according to replacement.
 type wording struct{ pattern, unless, replacement string }
 
 // wordings lists the forms with verbs of having, earning and spending. The first that matches is used.

@@ -22,7 +22,7 @@ type Folder struct {
 	// Remove removes the documents of files that have disappeared.
 	Remove bool
 
-	waiting     map[string]string // by file name, the stamps of the files that the previous round found to be read
+	waiting     map[string]string // by file name, the stamps of the files that the previous round found to need reading
 	missing     map[string]bool   // the files that were missing in the previous round
 	lastProblem string            // the last problem that was logged
 }

@@ -72,7 +72,8 @@ func (l *List) Run(ctx context.Context) (int, error) {
 	for _, address := range addresses {
 		previous, ok := known[address]
 		delete(known, address)
-		// A time of the next attempt that is farther away than l.Every is from a longer interval that was configured before.
+		// If the next attempt is farther away than l.Every, its time was set when a longer interval was configured, and
+		// the address is fetched now.
 		now := l.Corpus.Now() // fetching takes time, so each address is compared with the time of its turn
 		if ok && previous.due > now.UnixMicro() && previous.due <= now.Add(l.Every).UnixMicro() {
 			continue

@@ -120,8 +120,8 @@ type Figure struct {
 	// Value is in single units: 1577000000. A share of 12.5 per cent is 12.5 with the unit Percent, 30 basis
 	// points are 30 with BasisPoints.
 	Value float64
-	// Step is the precision: one unit of the last digit shown, in the units of Value: 1000000. It is 0 for a dash,
-	// which means zero and has no digit.
+	// Step is the precision: one unit of the last digit shown, in the units of Value. For "$1,577 million" it is
+	// 1000000. It is 0 for a dash, which means zero and has no digit.
 	Step     float64
 	Unit     Unit
 	Currency string // ISO 4217; empty if none is named

@@ -43,16 +43,16 @@ func (p Period) MayEqual(q Period) bool {
 	if p.End != "" && q.End != "" && p.End != q.End {
 		return false
 	}
-	// Some issuers name a fiscal year after the year in which it begins, others after the year in which it ends, so
-	// equal last days are enough.
+	// Some issuers name a fiscal year after the year in which it begins, others after the year in which it ends. So two
+	// periods with different years may still be the same if they have the same last day.
 	if p.Year != 0 && q.Year != 0 && p.Year != q.Year && (p.End == "" || p.End != q.End) {
 		return false
 	}
 	if p.Half != q.Half && p.Half != 0 && q.Half != 0 {
 		return false
 	}
-	// A period without a quarter may still be a quarter, so the two differ only if both lengths or both quarters are
-	// known.
+	// A period without a quarter may still be a quarter. So p and q certainly differ only if both of their lengths or both
+	// of their quarters are known.
 	if p.Quarter != q.Quarter && (p.Months != 0 && q.Months != 0 || p.Quarter != 0 && q.Quarter != 0) {
 		return false
 	}

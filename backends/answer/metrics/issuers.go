@@ -137,7 +137,8 @@ func heads(names []Named) map[string]int64 {
 			continue
 		}
 		owners[all[0]] = n.Issuer
-		// A later word of a name is no head: "Field" does not stand for "Field Motors" if there is a "Green Field".
+		// A word that occurs later in the name of another issuer is no head: if there is a "Green Field", "Field" does not
+		// stand for "Field Motors".
 		for _, word := range all[1:] {
 			if owners[word] != n.Issuer {
 				owners[word] = 0
@@ -203,7 +204,8 @@ const maxWords = 1000
 func (d *Directory) Find(s string) []IssuerMention {
 	var found []IssuerMention
 	tokens := tokenize(s)
-	// In a text without a capitalised word, names are in lower case, too. Words in capitals only may be tickers.
+	// If a text has no capitalised word, names may be in lower case, too. A word that is all in capitals does not count
+	// as capitalised here, because it may be a ticker.
 	lowercase := !slices.ContainsFunc(tokens, func(t token) bool {
 		return isCapitalised(s[t.start:]) && strings.ToUpper(s[t.start:t.end]) != s[t.start:t.end]
 	})

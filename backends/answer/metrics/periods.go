@@ -25,8 +25,8 @@ const (
 	length    = `(?:(?:for )?(?:the )?(fiscal |financial )?(years?|twelve months?|12 months?|nine months?|9 months?|six months?|6 months?|half[- ]year|three months?|3 months?|quarters?|5[23] weeks|(?:13|26|39) weeks)[- ](?:ended|ending|to)\s+(?:on )?)?`
 )
 
-// The comment above each pattern lists its capturing groups with their numbers. length has two groups: 1 is set for a
-// fiscal period, and 2 is the unit.
+// The comment above each pattern lists its capturing groups with their numbers. The expression length has two of
+// these groups: 1 is set for a fiscal period, and 2 is the unit.
 var (
 	// length (1 fiscal, 2 unit), 3 month, 4 day, 5 year
 	dated = regexp.MustCompile(`(?i)\b` + length + monthName + `\s*(\d{1,2})(?:st|nd|rd|th)?\s*,?\s+` + yearOf + `\b`)
@@ -58,10 +58,10 @@ type spelling struct {
 	period  func(g groups) kernel.Period // returns the period of a match; it is zero if the match is not a period
 }
 
-// spellings lists the ways to write a period in the order in which they are searched for. Longer ones come before those
-// that may be a part of them, because a match that overlaps an earlier one is ignored: "Q3 2019" is found before
-// "2019". The search for a pattern is slow, so the spellings are searched for only in a text that contains one of the
-// words.
+// spellings lists the ways to write a period in the order in which they are searched for. A spelling comes before any
+// shorter one that may be a part of it, because a match that overlaps an earlier one is ignored: "Q3 2019" is found
+// before "2019". The search for a pattern is slow, so spellings are searched for only in a text that contains one of
+// the strings in their field words.
 var spellings = []struct {
 	words     []string // in lower case
 	spellings []spelling

@@ -27,8 +27,9 @@ func StatementOf(topic byte) kernel.Statement {
 	return kernel.Statements[topic-1]
 }
 
-// headings lists patterns for the headings of parts of a report. The first pattern that matches is used. Every text
-// that wording matches contains one of the words in lower case, which are faster to search for.
+// headings lists patterns for the headings of parts of a report. The first pattern that matches is used. The strings in
+// words are faster to search for than the pattern wording: every text that wording matches contains one of them when
+// the text is in lower case.
 var headings = []struct {
 	statement kernel.Statement
 	wording   *regexp.Regexp

@@ -36,7 +36,7 @@ type vectorsRequest struct {
 	Encoding string   `json:"encoding_format"`
 }
 
-// vectorsResponse has the members that are read of a response.
+// vectorsResponse has those members of a response that are read.
 type vectorsResponse struct {
 	Data []struct {
 		Index     int       `json:"index"`

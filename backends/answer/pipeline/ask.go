@@ -485,7 +485,7 @@ func (p *Pipeline) combine(ctx context.Context, t *Trace, w *task) error {
 		return nil
 	}
 	w.value = nil
-	if !w.q.Several { // the question wants one value, computed from those of the parts
+	if !w.q.Several { // the question wants one value, which is computed from the values of the parts
 		w.compute(p.tables, t)
 	}
 	d := joined

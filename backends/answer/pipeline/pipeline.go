@@ -9,7 +9,8 @@
 //
 // Choices where the specification is silent:
 //   - A question that is answered by one value from its own passages is not divided.
-//   - If the deadline passes before there is a draft the outcome is Timeout, afterwards FailedToAnswer.
+//   - If the deadline passes before there is a draft, the outcome is Timeout. If it passes later, the outcome is
+//     FailedToAnswer.
 //   - If a model fails while it reads a question, the rules decide. If the judge fails, nothing passes. If the
 //     model fails while it writes, the service is unavailable, or the answer is extracted (ExtractWhenDown).
 package pipeline
@@ -109,8 +110,8 @@ type Options struct {
 	// SourceURL returns the public URL of a document from its URL in the corpus, which is "corpus:ID" for a document
 	// without a public URL. Default: the same URL.
 	SourceURL func(url string) string
-	// Outside reports that searches find more than the corpus, so that an issuer that the corpus does not have may be
-	// found.
+	// Outside reports that searches also look outside the corpus, so that they may find an issuer that the corpus does
+	// not have.
 	Outside bool
 	// Judge is the model that evaluates answers. It should differ from the model that writes them. Default: the same
 	// model.
@@ -118,8 +119,8 @@ type Options struct {
 	// Unhurried gives each stage all of the time that is left, so that an evaluation does not measure how busy
 	// the machine is.
 	Unhurried bool
-	// ExtractWhenDown answers by rules alone while no model can be used. Default: the service is unavailable
-	// then.
+	// ExtractWhenDown answers by rules alone while no model can be used. Default: while no model can be used, the
+	// service is unavailable.
 	ExtractWhenDown bool
 }
 

@@ -47,7 +47,7 @@ var classes = sync.OnceValue(func() map[string][]term {
 func parseTerm(text string) term {
 	var t term
 	for part := range strings.SplitSeq(text, "~") {
-		// "word*" is the beginning of a word; within a term, the next part follows it.
+		// "word*" stands for any word that begins with "word". What follows the "*" in a term is the term's next part.
 		for i, piece := range strings.Split(part, "*") {
 			words := strings.TrimSpace(plainWords(piece))
 			if words == "" {
@@ -176,7 +176,7 @@ func (r reading) positions(class string) (starts []int) {
 	return starts
 }
 
-// maxLead is the largest distance in bytes between two terms for precedes.
+// maxLead is the largest distance in bytes that the method precedes allows between two terms.
 const maxLead = 60
 
 // precedes reports whether a term of class begins at most maxLead bytes before a term of nextClass, or at the same

@@ -9,7 +9,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// A question that hateful matches is always refused. A question that abusive matches is refused unless it is about
+// hateful matches questions that are always refused. abusive matches questions that are refused unless they are about
 // events of an issuer.
 var (
 	hateful = regexp.MustCompile(`(?i)\b(?:people|persons|members|those) of (?:that|this|the same|another|a certain|\w+) (?:religion|race|faith|ethnicity|nationality|skin colou?r)\b.{0,40}\b(?:should|must|ought) (?:not|never|all)\b|\b(?:hate|inferior|subhuman|exterminate|get rid of|vermin|kill all|should (?:all )?be (?:killed|deported|banned from owning))\b.{0,60}\b(?:jews?|muslims?|christians?|blacks?|whites?|asians?|immigrants?|gays?|women|men|race|ethnic|religion|arabs?|roma)\b|\b(?:jews?|muslims?|blacks?|immigrants?|women|gays?|arabs?|roma)\b.{0,40}\b(?:are|is) (?:ruining|destroying|behind all|inferior|subhuman|vermin|parasites|to blame|too stupid|stupid|greedy)`)
@@ -119,7 +119,8 @@ func (r reading) isHarmful(text string) bool {
 	case !r.has("crime"):
 		return false
 	}
-	// A crime: a question for how to do it is harmful, a question for information about it is not.
+	// The question is about a crime. It is harmful if it asks how to commit the crime, but not if it asks for information
+	// about the crime.
 	return r.has("evading") || r.has("doing") && (!events || strings.Contains(r.text, " i ")) ||
 		!events && !informational.MatchString(r.text)
 }
@@ -200,7 +201,7 @@ func (q *Question) wantsScreening(
 		wantsSet := r.precedes("asks", "set") || r.begins("set") || r.terse() && r.has("set")
 		return r.has("criteria") && wantsSet
 	}
-	// What follows counts the issuers that the question names, also those that the corpus does not have.
+	// The rest of the method counts the issuers that the question names, including those that the corpus does not have.
 	all := slices.Clone(mentions)
 	for _, m := range absent {
 		overlaps := func(other metrics.IssuerMention) bool { return m.Start < other.End && other.Start < m.End }

@@ -13,7 +13,7 @@ import (
 
 // candidate is a passage that may become part of the result. Its fields are set in stages, because reading the texts of
 // all candidates would take too long: scan sets the ids and the vector, score sorts by the vectors, and load reads the
-// rest for the best. merge at last sets the Score.
+// other fields of the best candidates. Finally, merge sets the Score.
 type candidate struct {
 	kernel.Passage
 	vector terms.Vector
@@ -118,8 +118,8 @@ func aroundYears(periods []kernel.Period) []int {
 const (
 	saturation  = 1.2 // the parameter k1
 	lengthShare = 0.6 // the parameter b
-	// A term in the title or in the section counts like titleWeight or sectionWeight occurrences in the text, and each
-	// occurrence in the names of a table like labelWeight.
+	// A term in the title counts like titleWeight occurrences in the text, and a term in the section counts like
+	// sectionWeight occurrences. Each occurrence in the names of a table counts like labelWeight occurrences.
 	titleWeight   = 4
 	sectionWeight = 2
 	labelWeight   = 2

@@ -233,10 +233,10 @@ func (r *Retriever) withWordsPostgreSQL(
 		return store.Column[int64](c, b.String()+condition+" OFFSET 0) found ORDER BY chunk_id DESC LIMIT ?",
 			append(args, maxProposed)...)
 	}
-	// The index returns all passages with a word in no order, and each must be fetched to learn its id. So the latest
-	// stretches of passages are searched first, from short to long, until one has enough hits. Stretches in which too
-	// few hits are expected are left out.
-	expected := r.enough // the hits expected in the next stretch; at first enough, so that the stretch is searched
+	// The index returns the passages that have a word, in no particular order, and each passage must be fetched to learn
+	// its id. So the latest stretches of passages are searched first, from short to long, until one has enough hits.
+	// Stretches in which too few hits are expected are left out.
+	expected := r.enough // the hits expected in the next stretch; initially r.enough, so that the first one is searched
 	for _, span := range corpus.Spans {
 		latest, ok := corpus.Latest(span, last)
 		if !ok {

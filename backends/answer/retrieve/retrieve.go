@@ -141,7 +141,7 @@ func (s *search) readCorpus(ctx context.Context, c kernel.Conn, meaning []float3
 	if err := load(c, union(ranked, dense)); err != nil {
 		return err
 	}
-	// The facts mark the passages that contain one, which byNames uses.
+	// The function facts also records which passages contain a fact of the question's metrics; byNames uses this.
 	if s.result.Facts, err = facts(c, w, ranked, s.query.Filters); err != nil {
 		return err
 	}
@@ -192,7 +192,7 @@ func (s *search) ordered() []*candidate {
 		return 1
 	})
 	ordered := slices.Clone(s.answering)
-	for _, passage := range merged { // a passage of the web has no id, but then it is not among answering either
+	for _, passage := range merged { // passages of the web have no id, but they are never in s.answering
 		if !slices.ContainsFunc(s.answering, func(other *candidate) bool { return other.ID == passage.ID }) {
 			ordered = append(ordered, passage)
 		}
@@ -226,8 +226,8 @@ type ranking struct {
 	weight float64
 }
 
-// Weights of the lists. They were measured on long reports, without the passages that have no word of the question:
-// among the others, the ranking by words is the weakest.
+// Weights of the lists. They were measured on long reports, only on passages that have a word of the question. Among
+// these, the ranking by words is the weakest.
 const (
 	lexicalList = 0.25
 	namesList   = 1
@@ -261,8 +261,8 @@ func compareScores(a, b *candidate) int {
 }
 
 // advantage is the share of its score that a news item loses with age, and halfLife is the age at which half of this
-// share is lost. The share is small because reciprocal ranks differ little: if the whole score were halved, every
-// report would come before news of the day before yesterday.
+// share is lost. The share is small because the scores, sums of reciprocal ranks, differ little: if the whole score
+// were halved, news of the day before yesterday would already come after every report.
 const (
 	halfLife  = 90 * 24 * time.Hour
 	advantage = 0.05 // a twentieth is about three places
@@ -290,8 +290,8 @@ func lowerOldNews(candidates []*candidate) {
 	}
 }
 
-// nearDuplicate is the least share of common terms of near duplicates. It is high because tables of two years have the
-// same names, and differ only in their figures.
+// nearDuplicate is the least share of terms that two near duplicates have in common. It is high because tables of two
+// years have the same names, and differ only in their figures.
 const nearDuplicate = 0.95
 
 // choose returns the best passages that are not near duplicates of better ones: at most limit passages, with at most

@@ -15,9 +15,9 @@ import (
 // maxTerms bounds the terms of a question with which passages are searched.
 const maxTerms = 32
 
-// searchQuery is a question in the form for a search: its terms, years, periods and metrics. parseQuery makes it; scan
-// and weigh then set the fields found and idf of its terms, for the passages of the last scan. It is used by one search
-// only.
+// searchQuery is a question in the form for a search: its terms, years, periods and metrics. parseQuery makes it. Then
+// scan sets the field found of each term, and weigh the field idf, for the passages of the last scan. A searchQuery is
+// used by one search only.
 type searchQuery struct {
 	terms []searchTerm
 	years []int
@@ -38,12 +38,12 @@ type searchTerm struct {
 	word    string  // the term as it is written in the question; empty for a synonym
 	weight  float64 // without the rarity of the term: 1, instructionWeight or synonymWeight
 	year    bool
-	synonym bool    // the term is from another name of a metric of the question, or a synonym
+	synonym bool    // the term is a synonym, or from another name of a metric in the question
 	found   int     // the number of scanned passages that have the term
-	idf     float64 // weight multiplied by the rarity of the term among these passages
+	idf     float64 // weight multiplied by the rarity of the term among the scanned passages
 }
 
-// instructionWords holds words that tell what to do with a figure, and that seldom occur near the figure.
+// instructionWords holds words that tell what to do with a figure. Such words seldom occur near the figure.
 var instructionWords = terms.SetOf(`change percentage percent difference average ratio proportion increase decrease increased decreased compare compared
 		amount value year years respective nominal number sum calculate computed higher lower highest lowest larger greater more less than exceed
 		reason due because why explain describe information table provide show following include included based
@@ -90,7 +90,8 @@ func parseQuery(text string) *searchQuery {
 //go:embed synonyms.txt
 var synonymsText string
 
-// synonymGroups maps each term of synonyms.txt to all terms of its lines, which reports use for the same thing.
+// synonymGroups maps each term of synonyms.txt to all terms of the lines that contain it. Reports use the terms of a
+// line for the same thing.
 var synonymGroups = sync.OnceValue(func() map[terms.Term][]terms.Term {
 	all := make(map[terms.Term][]terms.Term)
 	for line := range strings.Lines(synonymsText) {

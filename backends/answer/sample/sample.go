@@ -1,7 +1,7 @@
 // Package sample contains the corpus with which the answer API is demonstrated and measured: reports, news, transcripts
 // of calls, prices and key figures of twelve invented issuers over three fiscal years, and 120 questions about them
 // with their expected answers. Officers of the issuers have a title and no name. The figures of each issuer are
-// consistent: a figure must be changed in every document that states it.
+// consistent, so whoever changes a figure must change it in every document that states it.
 //
 // Three issuers have annual reports of more than a hundred pages. The formats differ from issuer to issuer, as among
 // real issuers: Markdown, HTML, JSON lines with pages, CSV.

@@ -12,11 +12,11 @@ type verdict int
 const (
 	unchecked   verdict = iota // nothing could be added up
 	addsUp                     // a sum matches
-	contradicts                // every sum is far off: figures were read in other columns, or without their sign
+	contradicts                // every sum is far off, so figures were read from wrong columns or without their sign
 )
 
-// sum states that the figure of one concept, total, is the sum of the figures of others, such as gross profit = revenue
-// - cost of revenue.
+// sum states that the figure of one concept, the field total, is the sum of the figures of other concepts, the field
+// parts. For example, gross profit = revenue - cost of revenue.
 type sum struct {
 	total string
 	parts []part
@@ -55,7 +55,7 @@ func (s sum) difference(column map[string]reading) (difference, largest float64,
 // part is a summand.
 type part struct {
 	key      string  // the concept
-	sign     float64 // 1 if it is added, -1 if it is subtracted, 0 if either is set
+	sign     float64 // 1 if it is added, -1 if it is subtracted, 0 if the field either is set
 	optional bool    // a statement without it can be checked
 	unsigned bool    // statements write it with either sign, so only its absolute value counts
 	either   bool    // it is added or subtracted, whichever fits

@@ -12,7 +12,7 @@ import (
 type pattern struct {
 	key    string         // the concept
 	name   *regexp.Regexp // matches the labels of its rows
-	except *regexp.Regexp // matches labels among these that mean something else; may be nil
+	except *regexp.Regexp // matches labels that the field name also matches but that mean something else; may be nil
 }
 
 // rowOf returns the pattern for rows of the concept with the given key. Their labels begin with name, a regular

@@ -34,8 +34,8 @@ const (
 	Tabulated = 60  // from another table
 )
 
-// statement is a table that was recognised as a statement. recognise makes it; markNotes then sets isNote, and
-// completeScales the units, because both need the other statements of the report.
+// statement is a table that was recognised as a statement. The function recognise makes it. Then markNotes sets isNote
+// and completeScales sets the units, because these two functions need the other statements of the report.
 type statement struct {
 	*tables.Table
 	kind    kernel.Statement
@@ -99,13 +99,14 @@ func Read(pages []string, r Report) []Fact {
 }
 
 var (
-	// titles matches the titles of statements in the form of the function letters.
+	// titles matches the titles of statements, in the form that the function letters returns.
 	titles = map[kernel.Statement]*regexp.Regexp{
 		kernel.Balance:  regexp.MustCompile(`balancesheets?|statements?of(?:consolidated)?(?:financialposition|financialcondition|assetsandliabilities)`),
 		kernel.CashFlow: regexp.MustCompile(`statements?of(?:consolidated)?cashflows?|cashflows?statements?`),
 		kernel.Income:   regexp.MustCompile(`statements?of(?:consolidated)?(?:comprehensive)?(?:operations|income|earnings|profitorloss|profitandloss|loss)|(?:income|earnings)statements?|profitandlossaccount`),
 	}
-	// otherScope matches the text above tables that look like statements but are not about the whole present issuer.
+	// otherScope matches the text above tables that look like statements but do not cover the whole issuer as it is at
+	// present.
 	otherScope = regexp.MustCompile(`(?i)parent[- ]company|\(parent|pro[- ]?forma|condensed consolidating|consolidating|subsidiar(?:y|ies) (?:issuer|guarantor)|guarantor|variable interest|segment|parenthetical|percentage of|as a percent`)
 	// partOnly matches the text above parts of statements. It is used only for tables without the title of a statement.
 	partOnly = regexp.MustCompile(`(?i)discontinued operations|held[- ]for[- ]sale|acquired|purchase price|supplemental|selected|reconciliation|quarterly financial`)
@@ -120,7 +121,7 @@ func title(text string) kernel.Statement {
 		return ""
 	}
 	compact := letters(text)
-	// A statement of comprehensive income alone begins with net income, so it is not an income statement.
+	// A statement that is only of comprehensive income begins with net income, so it is not an income statement.
 	onlyComprehensive := strings.Contains(compact, "comprehensive") && !strings.Contains(compact, "operations") &&
 		!strings.Contains(compact, "incomeandcomprehensive") &&
 		!strings.Contains(compact, "statementsofcomprehensiveincome")
@@ -205,7 +206,7 @@ func recognise(t *tables.Table, page int, issuer *regexp.Regexp) *statement {
 	}
 	for i, p := range s.periods {
 		if p.Known() && slices.Contains(s.periods[:i], p) {
-			return nil // which of two columns with the same period is right is not known
+			return nil // two columns have the same period, and it is not known which one is right
 		}
 	}
 	return s
@@ -334,7 +335,7 @@ func plausibleYear(report kernel.Period) bool {
 		return true
 	case 1: // the year ends in the calendar year after its number
 		return report.Quarter != 0 || report.End.Time().Month() <= time.May
-	case -1: // the quarter ends in the calendar year before the number of its fiscal year
+	case -1: // the fiscal year has the number of the calendar year after the one in which the quarter ends
 		return report.Quarter != 0
 	}
 	return false
@@ -429,7 +430,8 @@ func (s *statement) facts(report kernel.Period) []Fact {
 	return facts
 }
 
-// reading is the figure of a line in one column: {"revenue", 1, 4} and $1,577 million in the column 2019.
+// reading is the figure of a line in one column, such as $1,577 million for the line {"revenue", 1, 4} in the column
+// 2019.
 type reading struct {
 	line
 	kernel.Figure
@@ -516,7 +518,7 @@ func Settle(p, report kernel.Period, balance bool) (kernel.Period, bool) {
 		}
 		p.Months = 12
 	}
-	if p.Months != 3 { // six or nine months that end with the quarter of the report are not the quarter
+	if p.Months != 3 { // a period of six or nine months that ends with the report's quarter is not that quarter
 		p.Quarter = 0
 	}
 	return p, p.AnyYear() != 0

@@ -94,7 +94,7 @@ func PeriodOnly(header string) bool {
 func completePeriod(p, report kernel.Period, instant bool) kernel.Period {
 	isFullReportDay := len(report.End) == len("2019-12-31")
 	if p.End == "" && p.Quarter == 0 && isFullReportDay && report.Months != 3 && report.Months != 6 {
-		// The year ends on the same day as the year of the report, some years earlier or later.
+		// The year ends on the same calendar day as the year of the report, some years earlier or later.
 		p.End = report.End.AddYears(p.Year - report.AnyYear())
 	}
 	if p.Year == 0 {
@@ -106,7 +106,7 @@ func completePeriod(p, report kernel.Period, instant bool) kernel.Period {
 	switch {
 	case instant:
 		p.Months = 0
-	case p.Months == 0 && p.Quarter == 0: // a column "2019" is as long as the period of the report, else a year
+	case p.Months == 0 && p.Quarter == 0: // "2019" is as long as the report's period if the years match, else a year
 		p.Months = 12
 		if report.Months != 0 && p.Year == report.Year {
 			p.Months = report.Months

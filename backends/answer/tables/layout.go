@@ -56,8 +56,8 @@ const (
 	valueLine             // a row with figures
 )
 
-// layoutLine is a line of a page with its cells. "Net sales    1,577    1,496" is a valueLine of three cells, of which
-// the first figure has the index 1.
+// layoutLine is a line of a page with its cells. "Net sales    1,577    1,496" is a valueLine of three cells; the first
+// figure is the cell with the index 1.
 type layoutLine struct {
 	text  string
 	role  role
@@ -108,10 +108,10 @@ func parseLine(line string) layoutLine {
 		}
 	}
 	switch {
-	// Figures after a name, or several figures without a name. A line that is a single number is text.
+	// The line has figures after a name, or several figures without a name. A line that is a single number is text.
 	case l.first > 0, l.first == 0 && len(l.cells) > 1 && IsValue(l.cells[1].text):
 		l.role = valueLine
-	// Headers alone, or a text for the corner followed by headers.
+	// The line consists of headers alone, or of a text for the corner followed by headers.
 	case headers > 0 && others == 0 && l.first < 0 &&
 		(headers == len(l.cells) || len(l.cells) > 1 && len(l.cells[0].text) < 80):
 		l.role = headLine
@@ -157,7 +157,7 @@ func split(line string) []cell {
 // splits cells that contain several figures.
 func joinSigns(cells []cell) []cell {
 	var out []cell
-	sign := cell{} // the currency sign before the next figure, if its text is not empty
+	sign := cell{} // the currency sign for the next figure; there is none if its text is empty
 	add := func(c cell) {
 		c.text = currencyBefore.ReplaceAllString(c.text, "$1")
 		if sign.text != "" && startsNumber(c.text) {
@@ -217,7 +217,7 @@ func pieces(c cell) []cell {
 const (
 	maxGap   = 6   // the lines without figures between two rows
 	maxGroup = 110 // the bytes of the name of a group of rows
-	maxLead  = 160 // the bytes of a line right before a row that begins the row's name
+	maxLead  = 160 // the bytes of a line that is right before a row and begins the row's name
 	maxAbove = 12  // the lines of a header
 	minRows  = 2   // the least number of rows with figures
 )
@@ -261,8 +261,8 @@ func headerStart(page []layoutLine, offset, rowIndex int) int {
 		switch line := &page[i]; {
 		case line.role == headLine:
 			start = i
-		// Blank lines may be within the header, and the name of a group between the header and the row. Neither begins
-		// the table by itself.
+		// Blank lines may be within the header, and the name of a group may be between the header and the row. Such lines
+		// belong to the table only if a line above them begins it.
 		case line.role == blankLine, start == rowIndex && isGroupName(line) && len(line.cells) == 1:
 		case line.role == textLine && namesColumns(line, &page[rowIndex]):
 			start = i
@@ -328,8 +328,8 @@ func gridOf(lines []layoutLine) [][]string {
 		case blankLine: // not a row
 		case valueLine:
 			row := columns.row(l)
-			// The name of a row may begin on the line before, even above a blank line if it is unfinished. That line is
-			// already in grid as a row without figures, which is then replaced.
+			// The name of a row may begin on the line before. If the beginning is unfinished, it may even be above a blank line.
+			// That line is already in grid as a row without figures, which the row with the whole name replaces.
 			if last := len(grid) - 1; last >= 0 && blank(grid[last][1:]) {
 				lineBefore := grid[last][0]
 				isAdjacent := i > 0 && lines[i-1].role == textLine
@@ -460,8 +460,8 @@ func (c columns) oneInEach(cells []cell) bool {
 	return true
 }
 
-// maxOffset is how many characters the end of a figure may be from the end of its column if the row has a figure in
-// each column.
+// maxOffset is the largest distance, in characters, between the end of a figure and the end of its column if the row
+// has a figure in each column.
 const maxOffset = 24
 
 // nearest returns the index of the column with the least distance between position and positionOf(column).

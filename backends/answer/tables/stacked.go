@@ -7,7 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/answer/metrics"
 )
 
-// minStacked is the least number of lines with a single figure and nothing else on a page that has each cell on a line.
+// minStacked is the least number of lines with a single figure and nothing else. A page with fewer such lines is not
+// taken for a page that has each cell on a line.
 const minStacked = 12
 
 // isStacked reports whether a page has each cell on a line of its own: most lines with a figure contain nothing else.
@@ -147,7 +148,7 @@ func columnsNamed(cells []string) []string {
 			columns = append(columns, cell)
 		}
 	}
-	// "Three months ended" and "June 30," are one lead, but not "Years ended" and "Years ended".
+	// "Three months ended" and "June 30," are joined into one lead, but "Years ended" and "Years ended" remain two leads.
 	var joined []string
 	for _, lead := range leads {
 		if n := len(joined); n > 0 && lead[0] != joined[n-1][0] &&
@@ -158,7 +159,7 @@ func columnsNamed(cells []string) []string {
 		joined = append(joined, lead)
 	}
 	if len(joined) > 0 && len(columns)%len(joined) == 0 {
-		perLead := len(columns) / len(joined) // the leads come first and each belongs to the next perLead columns
+		perLead := len(columns) / len(joined) // all leads come first; each belongs to perLead columns, in their order
 		for i := range columns {
 			columns[i] = joined[i/perLead] + " " + columns[i]
 		}

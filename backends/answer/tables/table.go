@@ -241,7 +241,7 @@ func (t *Table) setColumns(rows [][]string, width int) {
 			continue
 		}
 		c.Period = period(c.Header)
-		if t.Corner != "" && c.Period.Known() { // "As of December 31," in the corner and "2019" above the column
+		if t.Corner != "" && c.Period.Known() { // such as "As of December 31," in the corner and "2019" above the column
 			c.Period = withLastDay(cornerText, c.Period)
 		}
 	}

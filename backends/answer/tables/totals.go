@@ -13,8 +13,8 @@ func (t *Table) SumsUp(row int) bool {
 	for first > 0 && t.Rows[first-1].Group == group && t.Rows[first-1].Label != "" {
 		first--
 	}
-	// If the row before the first one is in the same group, it is another sum, and the rows before it are summed up
-	// already.
+	// If the row before the first one is in the same group, it has no label: it is another sum, and it already includes
+	// the rows before it.
 	if row-first < 2 || first > 0 && (group == "" || t.Rows[first-1].Group == group) {
 		return false
 	}

@@ -129,7 +129,8 @@ func (w stemmer) withoutPast() stemmer {
 // ending is a suffix and its replacement.
 type ending struct{ from, to string }
 
-// step2 and step3 are the endings of the steps 2 and 3 of the algorithm. An ending precedes its own endings.
+// step2 and step3 are the endings of the steps 2 and 3 of the algorithm. A long ending, such as "ational", precedes the
+// shorter endings that it ends with, such as "tional".
 var step2 = []ending{
 	{"ational", "ate"},
 	{"tional", "tion"},

@@ -1,12 +1,13 @@
-// Package terms defines the terms of passages and questions, which are their words in a form for comparison, and the
-// vector of a passage. The vector has the terms of the passage, and how often each occurs in which part of it.
+// Package terms defines the terms of passages and questions, and the vector of a passage. A term is a word in a form
+// for comparison. The vector has the terms of the passage, and how often each term occurs in each part of the passage.
 //
-// A search reads vectors, of a few hundred bytes each, instead of texts. An issuer has some thousands of passages, so
-// all of them can be scored. The weight of a word is its rarity among these passages, in the same way on both
-// databases. The full-text index is used for questions about no issuer, and for issuers with more passages.
+// A search reads vectors, of a few hundred bytes each, instead of texts. An issuer has only some thousands of passages,
+// so a search can score all of them. The weight of a word is its rarity among these passages, which is determined in
+// the same way on both databases. The full-text index is used for questions about no issuer, and for issuers with more
+// passages.
 //
-// A word is what Each finds in a text, in lower case: "revenues". Its term is its stem, "revenu", which is also the
-// term of "revenue". A stop word, such as "the", has no term.
+// A word is what the function Each finds in a text, in lower case: "revenues". Its term is its stem, "revenu", which is
+// also the term of "revenue". A stop word, such as "the", has no term.
 package terms
 
 import (
@@ -41,7 +42,7 @@ func SetOf(texts ...string) Set {
 	return NewSet(lists...)
 }
 
-// maxLetters bounds the characters of a word. Each leaves out longer runs of letters and digits.
+// maxLetters bounds the characters of a word. The function Each leaves out longer runs of letters and digits.
 const maxLetters = 40
 
 // Of returns the terms of a text in their order, without stop words.
@@ -60,7 +61,7 @@ func Of(text string) []Term {
 func Each(text string, fn func(word string)) {
 	var buffer [maxLetters * utf8.UTFMax]byte
 	word := buffer[:0] // the current word, or its first maxLetters characters
-	letters := 0       // the characters of the current word, also those that word has no room for; 0 between words
+	letters := 0       // counts the characters of the current word, even beyond maxLetters; 0 between words
 	skip := false      // within the letters after an apostrophe
 	var last rune
 	flush := func() {

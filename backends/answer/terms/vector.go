@@ -18,8 +18,9 @@ const (
 	Title        // the title of its document
 )
 
-// Counts is how often a term occurs in the parts of a passage, in one byte. From the lowest bit on: four bits for up to
-// 15 times in its text, two for up to 3 times in labels, one for the section and one for the title.
+// Counts tells, in one byte, how often a term occurs in each part of a passage. The lowest four bits count up to 15
+// occurrences in the text, and the next two bits up to 3 in labels. The next bit tells whether the term occurs in the
+// section, and the highest bit whether it occurs in the title.
 type Counts byte
 
 // Text returns how often the term occurs in the text, at most 15.
@@ -34,11 +35,11 @@ func (c Counts) Section() bool { return c&(1<<6) != 0 }
 // Title reports whether the term occurs in the title.
 func (c Counts) Title() bool { return c&(1<<7) != 0 }
 
-// Vector is a passage in the form that a search reads: 4 bytes of header, then 4 bytes for each term in ascending
-// order, of which 24 bits are the hash of the term and 8 bits its Counts.
+// Vector is a passage in the form that a search reads: a header of 4 bytes, then 4 bytes for each term. The high 24
+// bits of a term are its hash, and the low 8 bits its Counts. The terms are in ascending order of their hashes.
 //
-// Some of 100,000 words share a hash. In about one of 10,000 passages, a question of ten terms matches the hash of
-// another word.
+// Among 100,000 words, some have the same hash. Therefore, in about one of 10,000 passages, a question of ten terms
+// matches the hash of another word.
 type Vector []byte
 
 // headSize is the size of the header of a Vector in bytes: two with the number of words, one with Flags, and one with

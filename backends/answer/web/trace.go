@@ -23,7 +23,7 @@ import (
 type Trace struct {
 	*api.Trace
 	Result     *result        // nil if the client got no result
-	How        pipeline.Trace // how the answer was made; for a remembered answer, when it was made first
+	How        pipeline.Trace // how the answer was made; for a remembered answer, how it was made the first time
 	Remembered bool           // the answer to an earlier question was sent again
 	Passages   []kernel.Passage
 	Gone       int // the number of passages that are no longer in the corpus, or never were

@@ -1,5 +1,5 @@
-// Package websearch queries a provider of web search over HTTP, and fetches the pages of results without text. It is
-// optional, and off unless an operator configures it.
+// Package websearch queries a provider of web search over HTTP, and fetches the pages of those results that come
+// without text. It is optional, and off unless an operator configures it.
 //
 // The provider is any service that answers GET ENDPOINT?q=QUERY&count=N with {"results": [{"title", "url", "text",
 // "published"}]}. Pages are fetched only from allowed hosts. Connections to private addresses are refused unless

@@ -25,7 +25,7 @@ type Limits struct {
 // memory.
 const unpackedInMemory = 16 << 20
 
-// isoDate is the format of dates whose format the workbook leaves to the reader's region.
+// isoDate is the format that is used for a date if the workbook leaves its format to the reader's region.
 const isoDate = "yyyy-mm-dd"
 
 // maxEmptyRows bounds the rows without text in all sheets together, because a file of a few bytes can claim
@@ -39,8 +39,8 @@ const compound = "\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 // Sheet is a visible worksheet.
 type Sheet struct {
 	Name string
-	// Rows holds the text of the cells, one slice per row. Consecutive rows without text are one empty slice. A merged
-	// cell has its text in its first cell, as with colspan in HTML. Errors such as #DIV/0! are left out.
+	// Rows holds the text of the cells, one slice per row. Consecutive rows without text are one empty slice. The text of
+	// merged cells is in the first of them, as with colspan in HTML. Errors such as #DIV/0! are left out.
 	Rows [][]string
 }
 

@@ -16,7 +16,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// The actions in the audit feed for mails. The detail kind is the kind of the link or notice, or testMail.
+// The actions in the audit feed for mails. The detail "kind" of these events is the kind of the link or notice, or
+// testMail.
 const (
 	mailSent   = "mail.sent"
 	mailFailed = "mail.failed"
@@ -46,8 +47,8 @@ func (a *Accounts) noteMail(ctx context.Context, action string, detail ...string
 	a.Audit(ctx, kernel.Event{Action: action, Detail: detail})
 }
 
-// reporting is a transport that records in the audit feed when the mail server cannot be reached. Since attempts follow
-// every few seconds, it records only one event per downAgain.
+// reporting is a transport that records in the audit feed when the mail server cannot be reached. Since the mail server
+// is tried again every few seconds, only one event per downAgain is recorded.
 type reporting struct {
 	mail.Transport
 	*Accounts
@@ -59,7 +60,7 @@ func (r reporting) Open(ctx context.Context) (mail.Session, error) {
 	switch {
 	case err == nil:
 		r.downUntil.Store(0)
-	case ctx.Err() == nil: // otherwise this server stops, which says nothing about the mail server
+	case ctx.Err() == nil: // if ctx has ended, this server is stopping, and err says nothing about the mail server
 		now := r.Micros()
 		expiry := r.downUntil.Load()
 		// Of several concurrent failures, only the one that sets the new time records an event.

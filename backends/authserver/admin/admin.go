@@ -54,8 +54,8 @@ type Options struct {
 	// XAA manages the identity providers and policies of enterprise-managed authorization. It is nil if that is not
 	// enabled.
 	XAA *xaa.XAA
-	// Brokers are the providers whose tokens clients obtain by exchange. Connections are the users' accounts at those
-	// providers.
+	// Brokers are the broker providers. Clients obtain the tokens of these providers by exchange. Connections are the
+	// users' accounts at the providers.
 	Brokers     *brokers.Brokers
 	Connections *connections.Connections
 	// SignsIn stores the users' connected accounts at Upstreams. Upstreams includes the provider of the section oidc.

@@ -147,7 +147,7 @@ func cutValue(text string) (value, rest string) {
 // Query selects events.
 type Query struct {
 	Since, Until time.Time // both inclusive
-	// Action is an action. If it ends with a dot, it is the prefix of several actions.
+	// Action selects the events with this action. If it ends with a dot, it selects all actions that begin with it.
 	Action, Actor, Client string // empty for all
 }
 

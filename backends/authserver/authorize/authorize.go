@@ -192,7 +192,7 @@ func (s *Authorize) SignedIn(r *Request, session *login.Session) (bool, error) {
 	if r.Subject == "" || r.Subject == session.User.ID {
 		return true, nil
 	}
-	// Another user is signed in. Nothing is gained by asking again a user who has just signed in for this request.
+	// Another user is signed in. If that user has just signed in for this request, asking again would not help.
 	if r.Silent || session.AuthTime.UnixMicro() >= r.At {
 		return false, s.refusal(r, kernel.Refuse(loginRequired, "the signed-in user is not the user of id_token_hint"))
 	}
@@ -266,7 +266,7 @@ func (s *Authorize) Grant(
 	if len(approved) == 0 && len(r.Scope) > 0 {
 		return g, pageError("no permission was chosen; go back and choose at least one, or deny the request")
 	}
-	// In the order of the request, without duplicates of the form.
+	// The approved scopes are put in the order of the request, and duplicates in the form are dropped.
 	approved = slices.DeleteFunc(slices.Clone(r.Scope), func(word string) bool { return !slices.Contains(approved, word) })
 	list, err := s.resources(ctx, r)
 	if err != nil {

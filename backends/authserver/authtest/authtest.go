@@ -1,5 +1,5 @@
-// Package authtest provides the tests of the authorization server with a kernel on a database of each engine, a clock
-// that can be set, and the recorded audit events.
+// Package authtest provides what the tests of the authorization server need: a kernel on a database of each engine, a
+// clock that can be set, and the recorded audit events.
 package authtest
 
 import (

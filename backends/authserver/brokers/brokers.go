@@ -1,5 +1,6 @@
-// Package brokers manages broker providers: third-party services whose tokens clients obtain from this server by
-// exchange. It stores their rows, checks the configuration of each protocol, and requests tokens from them.
+// Package brokers manages broker providers. These are third-party services; clients obtain the tokens of such a service
+// from this server by exchange. The package stores the rows of the providers, checks the configuration of each
+// protocol, and requests tokens from the providers.
 package brokers
 
 import (
@@ -114,7 +115,7 @@ func (b *Brokers) read(ctx context.Context, _ string) (*snapshot, error) {
 	for _, p := range s.all {
 		s.byName[p.Slug] = p
 	}
-	for _, p := range s.all { // after the slugs, since a slug may equal the id of another provider
+	for _, p := range s.all { // ids are set after the slugs: if a slug equals the id of another provider, the id wins
 		s.byName[p.ID] = p
 	}
 	return s, err
@@ -198,7 +199,7 @@ func (b *Brokers) seal(ctx context.Context, p *Provider) error {
 		members = make(map[string]json.RawMessage)
 	}
 	for name := range members {
-		// The secret would stay in the configuration, which the API shows.
+		// A secret under another spelling would stay in the configuration, which the API shows.
 		if name != clientSecret && strings.EqualFold(name, clientSecret) {
 			return apierror.New(http.StatusBadRequest, "invalid_value", "config_data.%s must be spelled client_secret",
 				name).With("config_data." + name)
@@ -280,7 +281,7 @@ func (b *Brokers) Edit(ctx context.Context, name string, edit func(p *Provider) 
 		if err := p.Check(); err != nil {
 			return nil, err
 		}
-		if err := b.seal(ctx, p); err != nil { // it may call another server, which a transaction must not wait for
+		if err := b.seal(ctx, p); err != nil { // before the transaction, which must not wait for a server that seal may call
 			return nil, err
 		}
 		p.UpdatedAt = b.Now().Truncate(time.Microsecond)

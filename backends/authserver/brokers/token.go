@@ -29,7 +29,7 @@ type Credential struct {
 // Granted is a response of a token endpoint.
 type Granted struct {
 	Credential
-	Scope []string // nil if the response has no scope, which means the requested one
+	Scope []string // nil if the response has no scope, which means that the requested scope was granted
 }
 
 // UpstreamError means that a provider has refused a request or has not answered.

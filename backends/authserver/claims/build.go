@@ -14,7 +14,7 @@ type Facts struct {
 	Attributes    map[string][]string // the values of each attribute
 }
 
-// plainNumber matches a number without an exponent that every JSON parser can represent.
+// plainNumber matches a number that has no exponent and that every JSON parser can represent.
 var plainNumber = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,14})(\.[0-9]{1,10})?$`)
 
 // maxMembers is the maximum size of the custom claims in a token, in bytes of JSON. It is limited since tokens are sent

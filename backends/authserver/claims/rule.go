@@ -19,7 +19,8 @@ const (
 	UserInfo    = "userinfo"
 )
 
-// The sources of claims: all roles or groups of a user, or an attribute, whose name follows the prefix.
+// The sources of claims: all roles or all groups of a user, or an attribute. The name of the attribute follows the
+// prefix Attribute.
 const (
 	Roles     = "roles"
 	Groups    = "groups"
@@ -60,8 +61,8 @@ const (
 	maxLevels = 3   // nested names of a claim
 )
 
-// reserved are the claims that the server itself sets, or that decide whether a token is valid. A rule cannot make such
-// a claim, in upper or lower case, since encoding/json ignores the case of names.
+// reserved are the claims that the server itself sets, or that decide whether a token is valid. A rule cannot make a
+// claim with one of these names, whatever the letter case, since encoding/json ignores the case of names.
 var reserved = []string{
 	"iss", "sub", "aud", "exp", "nbf", "iat", "jti", "typ", "alg", "kid", "cnf", "act", "may_act", "nonce", "azp", "acr",
 	"amr", "auth_time", "at_hash", "c_hash", "s_hash", "sid", "sub_id",

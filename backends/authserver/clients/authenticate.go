@@ -98,7 +98,7 @@ func (cs *Clients) Authenticate(ctx context.Context, authorization []string, for
 	if sent.method != MethodNone {
 		withSecret := c
 		if fault != "" {
-			withSecret = nil // verify takes as long, so that the response time does not tell which clients exist
+			withSecret = nil // verify takes as long without a client, so that the response time does not tell if a client exists
 		}
 		ok, err := cs.verify(ctx, withSecret, sent.secret)
 		if err != nil {

@@ -199,7 +199,7 @@ func New(s *kernel.Server, o Options) *Clients {
 		cs.Logger().Warn("the last use of clients could not be recorded", zap.Int("clients", len(ids)), zap.Error(err))
 	})
 	cs.modes = kernel.NewCache(1, s.Now, cs.readMode) // the mode of registration, under the key ""
-	// Another node has changed the mode or a client: drop what is cached of it.
+	// If another node has changed the mode or a client, the cached value is dropped.
 	s.Watch("settings", func(string) { cs.modes.Drop("") })
 	s.Watch(topic, func(id string) {
 		cs.rows.Drop(id)

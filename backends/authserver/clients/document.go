@@ -202,8 +202,8 @@ func unchanged(c, storedClient *Client) bool {
 }
 
 // unusedCondition is the SQL condition for clients with metadata documents that can be removed without loss: they have
-// no consents and no tokens, and no administrator has changed them. Its parameter is a time: the copy of the document
-// must not be fresh after it.
+// no consents and no tokens, and no administrator has changed them. The parameter of the condition is a time at which
+// the copy of the document must no longer be fresh.
 const unusedCondition = "source = '" + Document + "' AND status = '" + Active + "' AND scope = '' AND fresh_until < ?" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_consents o WHERE o.client_id = c.id)" +
 	" AND NOT EXISTS (SELECT 1 FROM authserver_families f WHERE f.client_id = c.id)" +

@@ -17,8 +17,8 @@ const (
 	seenEvery = time.Hour
 	// maxSelf is the default of Options.MaxSelfRegistered.
 	maxSelf = 100_000
-	// minSelf is the minimum age of a self-registered client that is removed early. It is longer than seenEvery, so
-	// that a client is kept while a user is about to authorize it.
+	// minSelf is the minimum age of a self-registered client that is removed early. SeenAt may be out of date by
+	// seenEvery. The age is longer than that, so that a client is kept while a user is about to authorize it.
 	minSelf = 2 * seenEvery
 	// unusedRows is the number of clients that are removed in one transaction.
 	unusedRows = 100
@@ -128,14 +128,14 @@ func (cs *Clients) removeIdle(
 	if err != nil {
 		return 0, err
 	}
-	// Each client is found by its id. Without statistics, PostgreSQL would read the whole index of the other columns;
-	// the condition is therefore changed so that no other index fits it.
+	// Each client is to be found by its id. Without statistics, PostgreSQL would instead read the whole index of the other
+	// columns. The condition is therefore changed so that only the index of the id fits it.
 	recheck := strings.NewReplacer("status = ", "status || '' = ", "issued_at", "issued_at + 0").Replace(condition)
 	for batch := range slices.Chunk(ids, unusedRows) {
 		var removed []string
 		err := cs.Write(ctx, func(c store.Conn) error {
 			removed = nil
-			for _, id := range batch { // for many ids at once, PostgreSQL would read the other tables as a whole
+			for _, id := range batch { // one by one: for many ids at once, PostgreSQL would read the other tables as a whole
 				n, err := c.Exec("DELETE FROM authserver_clients AS c WHERE id = ? AND "+recheck, append([]any{id}, args...)...)
 				if err != nil {
 					return err

@@ -88,7 +88,8 @@ func (cs *Clients) UpdateGiven(
 	if err != nil {
 		return nil, err
 	}
-	// change is called with the stored client and, unless dry is set, again in the transaction. It sets changed.
+	// change is called with the stored client and, unless dry is set, again in the transaction. It sets the result
+	// changed.
 	change := func(stored *Client) error {
 		switch {
 		case stored.Status == Revoked:

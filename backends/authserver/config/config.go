@@ -311,8 +311,8 @@ type Agents struct {
 	EnableJWKSListing bool
 }
 
-// Connect configures how users connect their accounts at broker providers, whose tokens clients then obtain by
-// exchange.
+// Connect configures how users connect their accounts at broker providers. Clients then obtain the tokens of these
+// providers by exchange.
 type Connect struct {
 	AllowedReturnURLs []string
 	RedirectBaseURL   string

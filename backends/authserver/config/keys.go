@@ -18,7 +18,8 @@ type Key struct {
 	Env string
 	// Secret is set if the value must never be shown.
 	Secret bool
-	// Own is set for a key that is not in the list of keys in the testdata of the tests, which all other keys must match.
+	// Own is set for a key that is not in the list of keys in testdata. The tests check that all other keys match that
+	// list.
 	Own bool
 	// Rule describes the meaning of the key and its permitted values, for the documentation.
 	Rule string

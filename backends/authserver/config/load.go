@@ -84,7 +84,7 @@ func Parse(text []byte, lookup func(name string) (string, bool)) (*Config, error
 	}
 	l.normalize()
 	l.issuer, _ = absolute(l.Server.Issuer)
-	if len(l.unread) == 0 { // otherwise faults of the lists could follow from faults that are already reported
+	if len(l.unread) == 0 { // with an unread key, faults of the lists could follow from faults that are already reported
 		l.seeds()
 	}
 	for i := range keys {

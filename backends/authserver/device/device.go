@@ -1,6 +1,6 @@
 // Package device implements the device authorization grant (RFC 8628) without its endpoints and pages. A device without
-// a browser shows a user code. The user enters the code in another device's browser and decides about the request, for
-// which the first device polls.
+// a browser shows a user code. The user enters the code in the browser of another device and decides about the request.
+// Meanwhile the first device polls for the decision.
 package device
 
 import (

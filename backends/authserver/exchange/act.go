@@ -10,8 +10,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// actor is an object of the claim act (RFC 8693 section 4.1): the party that acts, and in its member act the actor
-// before it.
+// actor is an object of the claim act (RFC 8693 section 4.1). It names the party that acts, and its member act contains
+// the actor before that party.
 type actor struct {
 	Subject string          `json:"sub"`
 	Client  string          `json:"client_id,omitempty"`

@@ -3,7 +3,7 @@
 // party that acts for the subject.
 //
 // A token from an exchange depends on the tokens from which it was exchanged and on the consents of its user. If one of
-// them ends, it ends too; see package tokens.
+// these tokens or consents ends, the new token ends too; see package tokens.
 package exchange
 
 import (
@@ -53,8 +53,9 @@ type Options struct {
 
 // Upstream provides the tokens of broker resources.
 type Upstream interface {
-	// Exchange returns a token from a user's connection to the broker provider of a resource, for scopes of this
-	// server. If the user has no connection, or too few scopes were granted, the error is a *kernel.ConsentError.
+	// Exchange returns a token for the given scopes, which are scopes of this server. The token comes from the user's
+	// connection to the broker provider of the resource. If the user has no connection, or too few scopes were granted,
+	// the error is a *kernel.ConsentError.
 	Exchange(ctx context.Context, user string, r *resources.Resource, scope []string) (tokens.Answer, error)
 }
 

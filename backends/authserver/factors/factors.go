@@ -175,7 +175,8 @@ func (f *Factors) add(ctx context.Context, user string, factor *Factor, handle s
 	}
 	err = f.Write(ctx, func(c store.Conn) error {
 		codes = nil
-		// Lock the user, so that factors are added one at a time: they are counted, and the first one brings recovery codes.
+		// Lock the user, so that factors are added one at a time: their number is limited, and only the first factor of a
+		// user brings recovery codes.
 		err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), user).Scan(new(string))
 		if err != nil {
 			return err

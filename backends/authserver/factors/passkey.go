@@ -234,7 +234,7 @@ func (f *Factors) storeUsed(ctx context.Context, h *passkeyUser, keys []*Factor,
 		if string(h.credentials[i].ID) != string(passkey.ID) {
 			continue
 		}
-		// The old credential is used up: of two concurrent uses, only one is accepted.
+		// The condition on the old credential makes sure that of two concurrent uses only one is accepted.
 		stored, err := f.useUp(ctx, "UPDATE authserver_factors SET credential = ?, used_at = ? WHERE id = ? AND credential = ?",
 			string(raw), f.Micros(), keys[i].ID, keys[i].credential)
 		if err != nil || stored {

@@ -26,7 +26,8 @@ type Batch[T any] struct {
 	mu   sync.Mutex
 	rows []T // the queue; protected by mu
 
-	// writing is held by Flush, so that it returns only after rows that another call took from the queue are stored.
+	// writing is held by Flush while it stores rows. A concurrent call of Flush therefore returns only after these rows
+	// are stored.
 	writing sync.Mutex
 }
 
@@ -64,7 +65,7 @@ func Insert[T any](
 	for len(rows) > 0 {
 		n := insertRows
 		if len(rows) < n {
-			n = 1 // not all remaining rows, so that there are only two statements to prepare
+			n = 1 // one row at a time, so that there are only two different statements to prepare
 		}
 		args := make([]any, 0, n*width)
 		for i := range n {

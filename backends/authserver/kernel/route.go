@@ -27,7 +27,7 @@ type Route struct {
 	// in that case.
 	Serve func(w http.ResponseWriter, r *http.Request) error
 	// Refused adds headers to the response for a request that is refused before Serve, because of the rate limit or
-	// because the path does not have the method. Default: no headers.
+	// because the path does not allow the method. Default: no headers.
 	Refused func(h http.Header, r *http.Request)
 }
 

@@ -104,7 +104,7 @@ var ErrToken = errors.New("this server did not sign the token")
 
 const topic = "keys"
 
-// unlimited is the value from which on Options.Retain means that rotated keys verify until the store removes them.
+// unlimited is the least value of Options.Retain with which rotated keys verify until the store removes them.
 const unlimited = 50 * 365 * 24 * time.Hour
 
 // New returns Keys. At their first use, they read the store. If the store has no key of the algorithm yet, they
@@ -233,7 +233,7 @@ func (ks *Keys) current(ctx context.Context) (*set, error) {
 		return s, nil
 	}
 	next := newSet(copies(slices.Values(s.all)), ks.options.Algorithm, ks.Now(), ks.options.Retain)
-	ks.set.CompareAndSwap(s, next) // fails if the keys have been read meanwhile, whose set is newer
+	ks.set.CompareAndSwap(s, next) // does nothing if the keys have been read meanwhile, since that set is newer
 	return next, nil
 }
 
@@ -375,7 +375,7 @@ func (ks *Keys) Verify(ctx context.Context, typ Type, text string) (claims []byt
 		return nil, err
 	}
 	k := s.byHeader[header]
-	if k == nil && isHeader(header, typ) { // perhaps the key of another node, which has just been created
+	if k == nil && isHeader(header, typ) { // perhaps another node has just created the key
 		if s, err = ks.reread(ctx); err != nil {
 			return nil, err
 		}

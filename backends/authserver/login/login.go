@@ -246,7 +246,7 @@ func (l *Login) refuse(ctx context.Context, key lockout.Key, address string, ref
 	if locks {
 		l.Count("lockout_engaged_total", "")
 		e.Action = "auth.locked_out"
-		if l.Lockout.AddressLocked(key) { // without the last identity, since many were tried from the address
+		if l.Lockout.AddressLocked(key) { // the event names no identity, since many were tried from the address
 			e.Detail = []string{"reason", "spraying"}
 		}
 		l.Audit(ctx, e)

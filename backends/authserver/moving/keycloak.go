@@ -35,7 +35,7 @@ func Keycloak(file io.Reader, fn func(Record) error) error {
 	realm := newKeycloakRealm()
 	if seeker, ok := file.(io.Seeker); ok {
 		if start, err := seeker.Seek(0, io.SeekCurrent); err == nil { // not a pipe
-			// An error is ignored here, since it occurs again below, after the records before it.
+			// An error is ignored here, since the second reading below returns it too, after the records that precede it.
 			_ = readTopLevel(file, realm.memberReaders())
 			if _, err := seeker.Seek(start, io.SeekStart); err != nil {
 				return err

@@ -47,7 +47,7 @@ type keycloakLink struct {
 	Username string `json:"userName"`
 }
 
-// noteIncompleteRoles is the note about an entry for which rolesOf returned incomplete.
+// noteIncompleteRoles is the note about an entry for which rolesOf has set the result incomplete.
 const noteIncompleteRoles = "imported the roles without the roles that composite roles include:" +
 	" the member roles of the realm must come before its groups and users in the file"
 

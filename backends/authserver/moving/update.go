@@ -88,7 +88,7 @@ func (t *Target) importApps(
 // userChanges are the changes that give a stored user the data of a record.
 type userChanges struct {
 	fields []string // the names of all changed fields
-	// own is set if a field changes that Users.Update or Users.Regroup stores.
+	// own is set if a field that Users.Update or Users.Regroup stores is to be changed.
 	own        bool
 	data       users.Change
 	roles      *[]string            // nil if unchanged
@@ -96,7 +96,7 @@ type userChanges struct {
 	links      []upstreams.Link     // accounts at providers to be connected
 	// storeApps stores the authenticator apps that the user does not have yet. It is nil if there are none.
 	storeApps func(c store.Conn, user string) error
-	// password and status are set if the user gets the hash of the record, and if the user is to be disabled or enabled.
+	// password is set if the user gets the hash of the record. status is set if the user is to be disabled or enabled.
 	password, status bool
 }
 
@@ -159,7 +159,8 @@ func (t *Target) storeChanges(ctx context.Context, id string, u *User, ch *userC
 // does not contain. If the record has no name or no role, the stored one is kept.
 func (t *Target) difference(ctx context.Context, stored *users.User, u *User, o Options) (*userChanges, error) {
 	ch := new(userChanges)
-	// mustChange reports whether a field is to be changed: it differs and the file contains it. It records the name.
+	// mustChange reports whether a field is to be changed, because it differs and the file contains it. If so, mustChange
+	// also records the name of the field.
 	mustChange := func(field string, differs bool) bool {
 		if !differs || !u.hasField(field) {
 			return false

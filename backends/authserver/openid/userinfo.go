@@ -45,7 +45,7 @@ func (s *OpenID) userInfo(w http.ResponseWriter, r *http.Request) error {
 	case err != nil:
 		return err
 	}
-	if token == "" { // without an error code, also in the body (RFC 6750 section 3.1)
+	if token == "" { // neither the challenge nor the body has an error code (RFC 6750 section 3.1)
 		h.Set("WWW-Authenticate", bareChallenge)
 		w.WriteHeader(http.StatusUnauthorized)
 		return nil

@@ -54,7 +54,8 @@ func (cat *Catalog) read(ctx context.Context, _ string) (*snapshot, error) {
 		return nil, err
 	}
 	s := &snapshot{all: all, byName: make(map[string]*Resource, 3*len(all))}
-	// If one resource has an id, slug or URI equal to that of another, the later kind of name in this list wins.
+	// If two resources share a name, for example if the slug of one is the id of the other, the kind of name that comes
+	// later in this list wins.
 	for _, name := range [...]func(r *Resource) string{
 		func(r *Resource) string { return kernel.WithRootPath(r.URI) }, func(r *Resource) string { return r.URI },
 		func(r *Resource) string { return r.Slug }, func(r *Resource) string { return r.ID },

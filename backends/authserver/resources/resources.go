@@ -304,7 +304,7 @@ func (cat *Catalog) Seed(ctx context.Context, list []Resource) error {
 		_, err := cat.Find(ctx, r.Slug)
 		if errors.Is(err, ErrUnknown) {
 			if err = cat.Create(ctx, &r); errors.Is(err, ErrExists) {
-				// Either another node has just stored it, or a resource with another slug has the same URI.
+				// Either another node has just stored the resource, or a resource with another slug has the same URI.
 				if stored, findErr := cat.Find(ctx, r.Slug); findErr == nil && stored.Slug == r.Slug {
 					err = nil
 				}

@@ -60,8 +60,8 @@ type Claims struct {
 		JKT string `json:"jkt"` // the thumbprint of the key that the token is bound to (RFC 9449); empty for a bearer token
 	} `json:"cnf"`
 	Act json.RawMessage `json:"act"` // the client that acts for the subject (RFC 8693 section 4.1)
-	// RestsOn lists the ids that the token depends on: if one of them is revoked, the token ends too. They are the jtis
-	// of the tokens that it was exchanged from, and the consents for that exchange.
+	// RestsOn lists the ids on which the token depends: if one of them is revoked, the token ends too. They are the jtis
+	// of the tokens from which this token was exchanged, and the ids of the consents for that exchange.
 	RestsOn []string `json:"rests_on"`
 	// Consented is the client at which the user signed in. It is empty unless another client obtained the token by
 	// token exchange.

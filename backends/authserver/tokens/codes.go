@@ -310,7 +310,7 @@ func (t *Tokens) Start(
 	if err != nil {
 		return Answer{}, err
 	}
-	u, err := t.options.User(ctx, g.User) // not from the cache, since nothing has checked the user before
+	u, err := t.options.User(ctx, g.User) // bypasses the cache, since nothing has checked the user before
 	if err != nil {
 		return Answer{}, err
 	}

@@ -16,8 +16,8 @@ const (
 	// deniedAge is the maximum age of the list in memory: the time after which this node knows an id that another node
 	// has denied, even if no notification arrives.
 	deniedAge = kernel.CacheAge
-	// deniedOverlap is how far before the latest known row sync begins to read. A row may become visible later than its
-	// time suggests, if its node commits slowly or its clock is behind.
+	// deniedOverlap is how far before the latest known row the method sync begins to read. A row may become visible later
+	// than its time suggests, if its node commits slowly or its clock is behind.
 	deniedOverlap = time.Minute
 )
 
@@ -32,7 +32,7 @@ type denied struct {
 	synced time.Time
 
 	syncing   sync.Mutex // held while sync reads the table
-	latestRow int64      // the column at of the latest row that was read, in microseconds since 1970
+	latestRow int64      // the time (column at) of the latest row that was read, in microseconds since 1970
 }
 
 func newDenied(s *kernel.Server) *denied {

@@ -11,7 +11,7 @@ import (
 )
 
 // maxRestsOn is the maximum length of rests_on. It limits how many tokens and consents a token depends on, and thereby
-// how often a token, the token issued for it, and so on may be exchanged.
+// how many exchanges may follow one another, each of which exchanges the token that the previous one issued.
 const maxRestsOn = 32
 
 // Exchange issues an access token in exchange for the token with the claims oldClaims (RFC 8693), and returns the

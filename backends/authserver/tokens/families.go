@@ -165,8 +165,8 @@ func (t *Tokens) Refresh(ctx context.Context, r Renewal) (Answer, error) {
 		if !errors.Is(err, errStale) {
 			return answer, err
 		}
-		// Another request has changed the family between the read and the write. Each such change makes progress, so the
-		// loop ends.
+		// Another request has changed the family between the read and the write, so this request tries again. The loop ends,
+		// since with each such change another request has made progress.
 	}
 }
 

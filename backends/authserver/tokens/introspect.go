@@ -11,8 +11,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/authserver/kernel"
 )
 
-// auditInterval is the minimum time between two audit events of introspections of a token by the same client. Many
-// clients introspect a token at each request.
+// auditInterval is the minimum time between two audit events about introspections of the same token by the same client.
+// It is needed since many clients introspect a token at each request.
 const auditInterval = time.Minute
 
 // Introspect returns the introspection response for a token (RFC 7662 section 2.2). The response is nil if the token is

@@ -25,7 +25,7 @@ type rotation struct {
 // present is a valid refresh token.
 type present struct {
 	sum      string // the digest of the token
-	replaces string // the digest of the token that it replaced, while that may be used again; otherwise empty
+	replaces string // the digest of the token that it replaced; empty if that token cannot be used again
 }
 
 // used is a refresh token that was replaced by another.
@@ -90,7 +90,7 @@ func (r *rotation) graceful(sum string, now time.Time, grace time.Duration) bool
 // digest oldSum. The replaced token must be valid or graceful. Without a grace period the copy has no used tokens:
 // the columns then hold only the digest newSum, which every version of this server can read.
 func (r *rotation) replace(oldSum, newSum string, now time.Time, grace time.Duration) (result rotation) {
-	predecessor := "" // the token that oldSum replaced; its replacement was received, so it is not accepted again
+	predecessor := "" // the token that oldSum replaced; it is not accepted again, since oldSum was received
 	for _, p := range r.present {
 		if p.sum == oldSum {
 			predecessor = p.replaces

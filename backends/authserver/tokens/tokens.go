@@ -45,7 +45,8 @@ type Options struct {
 	RefreshLife time.Duration
 	// ClientLife is the life of access tokens issued by the client credentials grant. Default: 1 hour.
 	ClientLife time.Duration
-	// LongestLife is the longest life of any access token, and at least AccessLife and ClientLife.
+	// LongestLife is the longest life of any access token. If AccessLife or ClientLife is greater, New raises LongestLife
+	// to it.
 	LongestLife time.Duration
 	// Grace is how long a used refresh token is accepted again, in case the response was lost. Default: 0, which means
 	// never.

@@ -154,7 +154,8 @@ func (s *Upstreams) Link(ctx context.Context, user string, provider *Upstream, s
 		case !errors.Is(err, sql.ErrNoRows):
 			return err
 		}
-		// The account may be linked by the section oidc, which has no row in authserver_identities.
+		// The account may be that of a user who signs in at the provider of the section oidc. Such a user has no row in
+		// authserver_identities.
 		owner, err := users.ByUpstream(c, provider.Issuer(), subject)
 		switch {
 		case err == nil && owner.ID != user:

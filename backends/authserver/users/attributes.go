@@ -58,7 +58,7 @@ func (s *Users) Regroup(
 	var u *User
 	var g Given
 	err := s.Change(ctx, Topic, id, func(c store.Conn) (err error) {
-		// The lock prevents that a concurrent change of the user is lost, since the lists are written as a whole.
+		// The lists are written as a whole. So the user is locked, since a concurrent change would otherwise be lost.
 		var locked string
 		if err := c.Row("SELECT id FROM authserver_users WHERE id = ?"+c.Lock(), text.Storable(id)).Scan(&locked); err != nil {
 			return kernel.IfNoRows(err, errNoUser())

@@ -70,7 +70,7 @@ func (s *Users) Verify(ctx context.Context, email, pass string) (*User, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.rules().Long(pass) { // no password is that long; a hash is computed nevertheless, so that it takes the same time
+	if s.rules().Long(pass) { // no password is that long; a hash is computed anyway, so that the check takes the same time
 		pass, storedHash = "", ""
 	}
 	matches, err := s.Passwords.Verify(ctx, storedHash, pass)

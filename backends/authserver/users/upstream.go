@@ -56,7 +56,7 @@ func (s *Users) FindOrCreate(ctx context.Context, p *oidclogin.Person) (u *User,
 			if err != nil {
 				return nil, err
 			}
-			h.Proven = true // a user without a password could not sign in yet, so nobody else uses the account
+			h.Proven = true // an account with a password or of Upstream is barred; nobody can have signed in to any other yet
 			h.Barred = hasPassword || h.ID.Provider == Upstream
 			return h, nil
 		},

@@ -304,7 +304,7 @@ func (s *Users) Update(ctx context.Context, id string, ch Change, actor string) 
 			return nil, err
 		}
 	}
-	var hash string // computed before the transaction, which would otherwise last as long as the slow hash
+	var hash string // computed before the transaction, so that the slow hash does not prolong the transaction
 	if ch.Password != nil {
 		stored.apply(ch) // the password must differ from the new address and name
 		if hash, err = s.hashNew(ctx, *ch.Password, stored.Email, stored.Name); err != nil {

@@ -129,7 +129,7 @@ func (c *call) askJoin() error {
 // attempt, or nil.
 func (c *call) showJoin(refusal error, provider *upstreams.Upstream, j *pendingJoin) error {
 	nextPath := c.continuation()
-	_ = c.loginFormTo(nextPath, false) // only to allow the redirects after this form in the Content-Security-Policy
+	_ = c.loginFormTo(nextPath, false) // called only to allow the redirects after this form in the Content-Security-Policy
 	return c.ShowForm(refusal, "join", c.T("Connect an account"),
 		&joinForm{provider.Name, j.Username, c.session.User.Email, nextPath})
 }

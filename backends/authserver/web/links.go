@@ -13,7 +13,7 @@ import (
 type mailForm struct {
 	Email, Name string
 	Redirect    string // the path at which the browser continues after the link was opened; may be empty
-	Sent        bool   // the form was accepted; a mail is sent if the address is that of an account or may get one
+	Sent        bool   // the form was accepted; a mail is sent if the address has an account or may get an account
 }
 
 // sendsMails reports whether the server can send mails.

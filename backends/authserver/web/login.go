@@ -16,7 +16,7 @@ import (
 )
 
 // maxRedirect is the maximum length of the path at which the browser continues after a login. The path may contain a
-// transaction.
+// transaction, which is an authorization request in progress.
 const maxRedirect = 32 << 10
 
 // loginForm is the data of the login form.
@@ -41,7 +41,7 @@ type loginForm struct {
 	Joins string
 	// Forgot and Register are links to the pages that send mails. They are empty if those pages are not available.
 	Forgot, Register string
-	// Passkey asks the browser for a passkey that signs in alone. It is nil if passkeys may not do so.
+	// Passkey asks the browser for a passkey, to sign in without a password. It is nil if a passkey alone may not sign in.
 	Passkey *factors.Challenge
 }
 
@@ -194,7 +194,7 @@ func (c *call) endThisSession() error {
 // toLogin redirects to the login page, which leads back to the consent page of a request.
 func (c *call) toLogin(r *authorize.Request, transaction string) error {
 	query := url.Values{"redirect": {consentLocation(transaction)}}
-	if c.session != nil || r.SignedInSince > r.At { // an upstream provider must ask again too, even if it has a session
+	if c.session != nil || r.SignedInSince > r.At { // even a provider with a session must ask for the sign-in again
 		query.Set("again", "1")
 	}
 	return c.redirectTo(c.At("/login?" + query.Encode()))

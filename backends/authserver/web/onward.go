@@ -8,8 +8,8 @@ import (
 )
 
 // A user who requests a mail while signing in to an application continues with that sign-in after opening the link, if
-// the same browser opens it. A cookie stores the path at which to continue, since the transaction in it is only valid
-// in that browser.
+// the same browser opens it. A cookie stores the path at which to continue, because the path contains a transaction (an
+// authorization request in progress), which is valid only in that browser.
 
 const (
 	continuationCookie = "authserver_onward"

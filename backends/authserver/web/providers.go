@@ -27,7 +27,8 @@ const (
 	providerCallback = "/oidc/{upstream}/callback"
 	// providerPath is the path of the form that finds the provider for a mail address.
 	providerPath = "/login/provider"
-	// joinPrefix is the prefix of the stored path for a sign-in whose only purpose is to connect accounts.
+	// joinPrefix begins the path that is stored during a sign-in at a provider, if the only purpose of the sign-in is to
+	// connect accounts.
 	joinPrefix = "join "
 	// maxHint is the maximum length of a login_hint, in bytes. A longer one is omitted.
 	maxHint = 320

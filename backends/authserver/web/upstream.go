@@ -182,7 +182,7 @@ func (c *call) finishAtProvider(provider *Upstream) (person *oidclogin.Person, n
 	began := time.Now()
 	person, err = provider.Provider.Finish(c.Context(), browser, c.R.URL.Query())
 	c.Took("oidc_exchange_duration_seconds", "", began)
-	// Such an error is about the provider's response, not about the user's rights here.
+	// An error with the status 403 is about the provider's response, not about the user's rights here. It becomes a 400.
 	if e, ok := apierror.From(err); ok && e.Status == http.StatusForbidden {
 		badRequest := *e
 		badRequest.Status = http.StatusBadRequest

@@ -1,9 +1,11 @@
 // Package web serves the pages of the authorization server on which users sign in, give consent to applications, and
-// sign out. Other packages make the decisions. A page consists of an entry in routes, a method of call, and a template.
+// sign out. Other packages make the decisions. A page consists of an entry in the list routes, a method of the type
+// call, and a template.
 //
 // Methods of call are named by what they do: askX answers the GET request of a form by showing it, and x handles the
 // submitted form. xUserChanged handles a form that was shown before somebody signed in or out in another tab; see Else
-// of pages.Page. If a method returns a result done that is true, it has sent the response or returns an error.
+// of pages.Page. If a method has a result named done and returns true for it, the method has sent the response or
+// returns an error.
 package web
 
 import (

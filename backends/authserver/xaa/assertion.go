@@ -286,7 +286,7 @@ func (x *XAA) targets(ctx context.Context, a *assertion, r Request) ([]*resource
 		return nil, err
 	}
 	isAsserted := func(target *resources.Resource) bool {
-		// The resources are compared by id, since the catalog may have been reloaded between the two calls.
+		// The resources are compared by id, since the catalog may have been reloaded between the two calls of Resolve.
 		return slices.ContainsFunc(asserted, func(r *resources.Resource) bool { return r.ID == target.ID })
 	}
 	if len(targets) == 0 {

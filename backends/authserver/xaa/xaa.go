@@ -1,7 +1,7 @@
 // Package xaa implements enterprise-managed authorization (cross-app access). An identity provider that an
-// administrator trusts issues an assertion (ID-JAG, Identity Assertion JWT Authorization Grant): one of its users may
-// use a client here. The client exchanges the assertion for an access token, as far as the policies and the mappings of
-// subjects permit.
+// administrator trusts issues an assertion (ID-JAG, Identity Assertion JWT Authorization Grant). The assertion states
+// that one of the provider's users may use a client here. The client exchanges the assertion for an access token, as
+// far as the policies and the mappings of subjects permit.
 package xaa
 
 import (

@@ -45,7 +45,7 @@ func (s *Service) SetProfile(ctx context.Context, a *rights.Actor, p Profile) er
 	if err := filtered.check(); err != nil { // the replacements may be longer than the words
 		return err
 	}
-	var lookups []string // of the member's tokens, which are cached with the member's row
+	var lookups []string // the lookups of the member's tokens; the cache holds the member's row with each token
 	err := s.Write(ctx, func(c store.Conn) (err error) {
 		lookups, err = store.Column[string](c, "SELECT lookup FROM board_api_tokens WHERE user_id = ? AND revoked_at IS NULL"+
 			" LIMIT 1000", a.ID())

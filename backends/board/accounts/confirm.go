@@ -18,8 +18,8 @@ const KeepUnconfirmed = 7 * 24 * time.Hour
 // MailAddress is the mail address of a member, with its state.
 type MailAddress struct {
 	Now       string // the current address; empty means none
-	Confirmed bool   // whether the member has opened a link mailed to Now; if not, only such links are mailed there
-	Asked     string // an address that replaces Now once a link mailed to it is opened; empty means none
+	Confirmed bool   // whether a link mailed to the current address was opened; if not, only such links are mailed there
+	Asked     string // the requested new address; it becomes current when a link mailed to it is opened; empty means none
 }
 
 // MailAddress returns the mail address of the actor.
@@ -121,7 +121,7 @@ func (s *Service) ConfirmEmail(ctx context.Context, secret string) (done Confirm
 		return done, err
 	}
 	state := "active"
-	// This includes boards on which registration was closed meanwhile: then an administrator decides.
+	// If new members need approval, or if registration was closed meanwhile, an administrator decides about the member.
 	if access.Settings.Registration != kernel.RegistrationOpen {
 		state = "awaiting"
 	}

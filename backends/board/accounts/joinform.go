@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// FormToJoin is the name of the registration form in its stamp.
+	// FormToJoin is the name of the registration form, to which the stamps of JoinStamp are bound.
 	FormToJoin = "join"
 	// joinFormLasts is the time after which a registration form can no longer be sent.
 	joinFormLasts = 24 * time.Hour

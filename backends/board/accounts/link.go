@@ -173,7 +173,7 @@ func (s *Service) AskReset(ctx context.Context, email, address string) error {
 func (s *Service) askLink(
 	ctx context.Context, user int64, email, address string, queue func(c store.Conn) error,
 ) error {
-	var refusal error // not returned by the transaction, so that the counts are committed
+	var refusal error // returned after the transaction, in which an error would roll back the counts
 	err := s.Write(ctx, func(c store.Conn) error {
 		refusal = nil
 		if user != 0 {
@@ -210,7 +210,7 @@ func (s *Service) Reset(ctx context.Context, secret, password, address string) e
 		if err != nil {
 			return err
 		}
-		// A reader of the link can read the mails of the address, so the address is confirmed.
+		// Somebody who has the link can read the mails to the address, so the address is confirmed.
 		if _, err := c.Exec("UPDATE board_users SET email_confirmed = 1 WHERE id = ? AND email_key = ?",
 			user, mailaddress.Key(email)); err != nil {
 			return err

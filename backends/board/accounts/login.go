@@ -194,7 +194,7 @@ func (s *Service) verify(ctx context.Context, name, password, address string) (p
 		return byAccount.Forget(c)
 	})
 	if raced && err == nil {
-		// The check is repeated with the hash that another login or a new password has stored.
+		// Meanwhile another login or a new password has stored another hash. The check is repeated with that hash.
 		return s.verify(ctx, name, password, address)
 	}
 	return proof{user, newHash}, err
@@ -211,10 +211,11 @@ func (s *Service) attempt(
 		now := s.Now()
 		for _, count := range counts {
 			if wait, err = count.Try(c, now); err != nil || wait > 0 {
-				return err // a wait is not an error here, so that the counts are committed
+				return err // err is nil for a wait, since an error would roll back the counts
 			}
 		}
-		// A name may look like the mail address of another member: the name counts.
+		// If the text is the name of one member and looks like the mail address of another, the member with the name is
+		// meant.
 		user, err = rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", u.password_hash FROM board_users u"+
 			" WHERE u.username_key = ? OR u.email_key = ?"+
 			" ORDER BY CASE WHEN u.username_key = ? THEN 0 ELSE 1 END LIMIT 1", text.Fold(name), mailaddress.Key(name),

@@ -61,7 +61,7 @@ func checkNewName(s *kernel.Settings, name string) error {
 
 // checkNameFree returns an error of Invalid if another member has the name or a name that looks like it.
 func checkNameFree(c store.Conn, name string) error {
-	var same, alike int // how many members have the same name, and how many a name that looks like it
+	var same, alike int // the numbers of members with the same name, and with a name that looks like it
 	if err := c.Row("SELECT count(*) FROM board_users WHERE username_key = ?", text.Fold(name)).Scan(&same); err != nil {
 		return err
 	}
@@ -191,7 +191,8 @@ func fillNames(c store.Conn) (batch []namedMember, err error) {
 	if err != nil {
 		return nil, kernel.Wrap("the setting "+SettingNames, err)
 	}
-	// A deleted member who was never admitted has no name any more: the key begins with @.
+	// The key of a deleted member who was never admitted begins with @. Such a member has no name any more and is left
+	// out.
 	batch, err = store.List(c, func(r store.Row) (m namedMember, err error) {
 		return m, r.Scan(&m.id, &m.name)
 	}, "SELECT id, username FROM board_users WHERE id > ? AND username_key NOT LIKE '@%' ORDER BY id LIMIT ?", last,

@@ -122,7 +122,7 @@ func (s *Service) enroll(c store.Conn, u NewUser, confirmEmail string) (cookie s
 func (s *Service) tryRegister(
 	ctx context.Context, settings *kernel.Settings, m NewMember, name, email string, sendsMail bool,
 ) error {
-	var refusal error // not returned by the transaction, so that the counts are committed
+	var refusal error // returned after the transaction, in which an error would roll back the counts
 	err := s.Write(ctx, func(c store.Conn) error {
 		now := s.Now()
 		wrong, wait, err := tryAnswer(c, settings, m.Form.Answer, m.Address, now)

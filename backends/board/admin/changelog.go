@@ -6,7 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/board/kernel"
 )
 
-// Difference is one property, What, whose value changes from From to To.
+// Difference is a change of one property. What names the property; From and To are its values before and after the
+// change.
 type Difference struct{ What, From, To string }
 
 // Differences returns the entries of list whose From and To differ.

@@ -25,7 +25,7 @@ type GroupSpec struct {
 	Name        string
 	Allow       rights.Mask // the rights of the group's members
 	Restrict    rights.Mask // the restrictions of its members, see Restrictions
-	EditWindow  int64       // how many minutes after posting its members may edit a post; 0 means no limit
+	EditWindow  int64       // the number of minutes after posting in which members may edit a post; 0 means no limit
 	PostsPerDay int64       // 0 means no limit
 }
 

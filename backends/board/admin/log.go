@@ -91,7 +91,7 @@ func (s *Service) Log(ctx context.Context, a *rights.Actor, q LogQuery) (list []
 			conds += " AND l.action = ?"
 			args = append(args, text.Storable(q.Action))
 		}
-		// One query for each forum reads only the newest entries of the forum, by its index.
+		// Each forum has a query of its own, which uses an index and so reads only the newest entries of the forum.
 		for _, forum := range forums {
 			forumWhere, forumArgs := conds, slices.Clone(args)
 			if forum != anyForum {

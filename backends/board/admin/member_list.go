@@ -27,7 +27,7 @@ type MemberQuery struct {
 	Name  string // the beginning of the name, or the mail address
 	State string // empty means all
 	Group int64  // 0 means all
-	Sort  string // MembersNewest, …; ignored with a Name or Group; empty means by name
+	Sort  string // MembersNewest, MembersSeen or MembersPosts; empty means by name; ignored with a Name or Group
 	After string // next from the previous page
 	Limit int
 }
@@ -45,7 +45,7 @@ func (s *Service) FindMembers(
 			return err
 		}
 		tables, conds, args := "board_users u", "TRUE", []any{}
-		order, byID := "u.username_key", false // byID: q.After and the order are the id of the member, not the name
+		order, byID := "u.username_key", false // byID: the list is sorted by id instead of by name, and q.After is an id
 		add := func(condition string, values ...any) {
 			conds += " AND " + condition
 			args = append(args, values...)
@@ -145,7 +145,8 @@ func membersBy(c store.Conn, column string, q MemberQuery) (list []MemberRow, ne
 	return list, next, nil
 }
 
-// NameClash is a pair of members whose names look alike. Like joined before Member. Both keep their names.
+// NameClash is a pair of members whose names look alike. Like is the member who joined earlier. Both members keep their
+// names.
 type NameClash struct{ Member, Like MemberRow }
 
 // maxClashes limits the list of NameClashes.

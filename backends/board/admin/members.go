@@ -21,8 +21,8 @@ type MemberRow struct {
 	ID             int64
 	Name           string
 	Email          string
-	EmailConfirmed bool          // if false, nothing is mailed there except links to confirm it
-	EmailAsked     string        // an address that replaces Email once it is confirmed; empty means none
+	EmailConfirmed bool          // whether Email is confirmed; if not, only links for its confirmation are mailed to it
+	EmailAsked     string        // the new address, which replaces Email after its confirmation; empty means none
 	State          string        // active, unconfirmed, awaiting, banned or deleted
 	BannedUntil    kernel.Moment // 0 means for ever
 	SuspendedUntil kernel.Moment // 0 means not suspended

@@ -111,7 +111,7 @@ type envelope struct {
 // actor returns the actor of a request.
 func actor(c *rest.Call) *rights.Actor { return c.Who.(*rights.Actor) }
 
-// handler handles an actor's request and returns the value that with encodes.
+// handler handles an actor's request and returns the value that the function with encodes as the response.
 type handler func(c *rest.Call, a *rights.Actor) (any, error)
 
 // with converts a handler to the function of a route. It encodes the handler's result as JSON, without escaping HTML. A

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// Largest is the upper bound of the setting for the size of a file, in bytes.
+	// Largest is the highest value, in bytes, that administrators can set as the maximum size of a file.
 	Largest = kernel.MaxAttachmentKiB << 10
 	// keep is the age from which unused content is removed. Younger content may belong to an upload that has not
 	// written its row yet.

@@ -13,9 +13,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// The row of a file is inserted before its content is stored, and marked as removed since its creation. So the file
-// counts towards the storage of the member, even after a crash, until the content is swept. Publish makes the file
-// visible.
+// The row of a file is inserted before the content of the file is stored. At first the row is marked as removed, with
+// the creation time as the time of the removal. So the file counts towards the storage of the member, even after a
+// crash, until the content is swept. Publish makes the file visible.
 
 // columns lists the columns of board_attachments t that scan reads.
 const columns = "t.id, t.thread_id, t.post_id, t.user_id, t.name, t.media_type, t.size, t.sha256, COALESCE(t.width," +

@@ -6,7 +6,7 @@ import (
 )
 
 // The table board_member_posts counts each member's posts by forum: the visible posts in visible threads. To avoid
-// deadlocks, a transaction changes its rows before the counters of a forum.
+// deadlocks, a transaction changes rows of this table before it changes the counters of a forum.
 
 const addMemberPosts = " ON CONFLICT (user_id, forum_id) DO UPDATE" +
 	" SET posts = board_member_posts.posts + excluded.posts"

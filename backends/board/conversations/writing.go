@@ -68,7 +68,8 @@ func (s *Service) Start(
 func (s *Service) Reply(ctx context.Context, a *rights.Actor, id int64, message string, once posts.Once) error {
 	message, messageErr := filtered(a, message, "message", a.Rights.Settings.CheckMessage)
 	_, err := s.once(ctx, a, once, func(c store.Conn) (int64, error) {
-		// A conversation of others does not exist for the actor, so no other error may come first.
+		// For the actor, a conversation of other members does not exist. So this check comes first, and its error precedes
+		// any other error.
 		if _, _, err := participates(c, a, id); err != nil {
 			return 0, err
 		}
@@ -189,7 +190,7 @@ func (s *Service) admit(c store.Conn, a *rights.Actor, message string, startsCon
 // checkDaily returns an error if a member has added limit rows to a table within 24 hours. column holds the member's
 // id.
 func checkDaily(c store.Conn, table, column string, member, limit int64, now kernel.Moment) error {
-	var oldest kernel.Moment // when the member added the oldest of the last rows up to limit
+	var oldest kernel.Moment // when the member added the row at the position limit, counted from the newest row
 	err := c.Row("SELECT created_at FROM "+table+" WHERE "+column+" = ? AND created_at > ?"+
 		" ORDER BY created_at DESC LIMIT 1 OFFSET ?", member, now.Add(-24*time.Hour), limit-1).Scan(&oldest)
 	if errors.Is(err, sql.ErrNoRows) { // there are fewer rows

@@ -138,8 +138,8 @@ func (s *Service) Unseen(ctx context.Context, a *rights.Actor) (n int, err error
 }
 
 // unreadUpTo is the condition for a member's unread notifications about the posts of a thread up to a given post. Only
-// the newest notifications are searched. The thread of a notification is that of its post now, because posts move
-// between threads; thread_id is the thread of a post that was purged. The arguments are user, limit, thread and post.
+// the newest notifications are searched. Posts move between threads, so the thread of a notification is the current
+// thread of its post. If the post was purged, thread_id is the thread. The arguments are user, limit, thread and post.
 const unreadUpTo = "id IN (SELECT w.id FROM (SELECT id, thread_id, post_id, read_at FROM board_notifications" +
 	" WHERE user_id = ? ORDER BY id DESC LIMIT ?) w LEFT JOIN board_post_ids i ON i.id = w.post_id" +
 	" WHERE COALESCE(i.thread_id, w.thread_id) = ? AND w.post_id <= ? AND w.read_at IS NULL)"

@@ -30,8 +30,8 @@ func (s *Service) Notify(c store.Conn, a *rights.Actor, t *content.Thread, post 
 type audience struct {
 	limited bool // only the followers in ids; otherwise all
 	ids     []any
-	// If edited is set, an edit has held the post at that time, and the post was written at the time written. Then only
-	// followers are selected for whom the mail about the post was not due before the edit.
+	// edited is the time of the edit by which the post was held, and written is the time at which the post was written. If
+	// edited is set, only those followers are selected for whom the mail about the post was not due before the edit.
 	edited, written kernel.Moment
 }
 
@@ -59,7 +59,7 @@ func (a audience) args(author int64) []any {
 const (
 	// maxFollowersChecked limits the followers who are checked one by one in a thread that is or was held.
 	maxFollowersChecked = 1000
-	// maxCaughtUp is the maximum number of replies of which one call of CatchUp notifies followers.
+	// maxCaughtUp is the maximum number of replies about which one call of CatchUp notifies followers.
 	maxCaughtUp = 100
 )
 

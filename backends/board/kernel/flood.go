@@ -7,8 +7,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// FloodState holds the state of the limits of a member's posts, which private messages share: for each limit the time
-// from which it is fully available again; see ratelimit.Limit.Take.
+// FloodState holds the state of the limits of a member's posts. Private messages count towards the same limits. The
+// state of a limit is the time from which the limit is fully available again; see ratelimit.Limit.Take.
 type FloodState struct {
 	Flood   Moment // of the flood control
 	Threads Moment // of the threads per hour

@@ -23,8 +23,8 @@ type Options struct {
 	BaseURL string
 	// Offline closes the board to everybody except those with the right to see an offline board.
 	Offline bool
-	// HoldFirst is how many first posts of each member are held for approval, unless administrators have changed that
-	// setting. Default: 0.
+	// HoldFirst is the number of each member's first posts that are held for approval, unless administrators have changed
+	// that setting. Default: 0.
 	HoldFirst int64
 	// NoFlood switches the flood control off, unless administrators have changed that setting.
 	NoFlood bool

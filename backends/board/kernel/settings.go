@@ -48,7 +48,7 @@ type Settings struct {
 
 	ConfirmMail    bool   // new members must first open a link that is mailed to them
 	ReservedNames  string // names that new members cannot choose, one on each line
-	FormSeconds    int64  // a registration form that is sent sooner after its page was requested is refused; 0: no limit
+	FormSeconds    int64  // a registration form sent fewer seconds after the request of its page is refused; 0: no limit
 	NetworkMembers int64  // members who may join from one network per day; 0: no limit
 	Question       string // a question that new members must answer; empty: no question
 	Answers        string // the accepted answers, one on each line

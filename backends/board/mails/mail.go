@@ -70,7 +70,7 @@ type Mailing struct {
 	// Messages holds the conversations with private messages that the member has not read. A mail about messages has no
 	// threads.
 	Messages []MailMessage
-	// Link is set in a mail with a link, which has no threads, and nil in all other mails.
+	// Link is the link of a mail with a link, and nil in all other mails. A mail with a link has no threads.
 	Link *accounts.MailLink
 	// Unsubscribe is the token of the mail's unsubscribe link; see ReadUnsubscription.
 	Unsubscribe string
@@ -335,9 +335,9 @@ func (s *Service) MailSent(ctx context.Context, m *Mailing) error {
 			n, err := c.Exec("DELETE FROM board_mails WHERE id = ? AND first_post_id = ? AND last_post_id = ?"+
 				" AND created_at = ?", r.id, r.first, r.last, r.created)
 			if err == nil && n == 0 {
-				// The row has changed since it was claimed. A new post before the first sent post, or between the sent
-				// posts (which changes created_at), keeps the beginning; otherwise the row now begins after the sent posts.
-				// If the row was extended only at its beginning, it now ends before the sent posts.
+				// The row has changed since it was claimed. If a new post precedes the first sent post, or lies between the sent
+				// posts (which changes created_at), the beginning of the row is kept. Otherwise the row now begins after the sent
+				// posts. If the row was extended only at its beginning, it now ends before the sent posts.
 				_, err = c.Exec("UPDATE board_mails SET first_post_id = CASE WHEN first_post_id < ? OR created_at <> ?"+
 					" THEN first_post_id ELSE ? END,"+
 					" last_post_id = CASE WHEN first_post_id < ? AND last_post_id = ? AND created_at = ? THEN ?"+
@@ -380,9 +380,9 @@ func (s *Service) postpone(ctx context.Context, m *Mailing, attempts int64, dueT
 	})
 }
 
-// unsubscribeSize is the size, in bytes, of the signed part of an unsubscribe token. With such a token a link
-// unsubscribes without a sign-in: base64url(user (8) | kind (1) | id (8) | MAC (16)). The kind is the first letter of
-// "thread" or "forum", or the first letter of a mode, which ends all mails of that mode.
+// unsubscribeSize is the size, in bytes, of the signed part of an unsubscribe token. A link with such a token
+// unsubscribes without a sign-in. The token is base64url(user (8) | kind (1) | id (8) | MAC (16)). The kind is the
+// first letter of "thread" or "forum" or, in a token that ends all mails of a mode, the first letter of the mode.
 const unsubscribeSize = 8 + 1 + 8
 
 // UnsubscribeToken returns a token that ends mails to a member. kind selects the mails: t stands for mails about the
@@ -395,7 +395,7 @@ func (s *Service) UnsubscribeToken(user int64, kind byte, id int64) string {
 	return s.Signer("unsubscribe").Sign(raw)
 }
 
-// Unsubscription is the content of a token of UnsubscribeToken: the mails that it ends.
+// Unsubscription is the content of a token of UnsubscribeToken. It says which mails the token ends.
 type Unsubscription struct {
 	user, id int64
 	target   string // "thread" or "forum"; empty for all mails of a mode

@@ -1,6 +1,6 @@
-// Package mails decides which mails members get, and when: about new posts in the threads and forums that they follow,
-// at once or in digests, about mentions and private messages, and with links for their accounts. Package jobs sends the
-// mails.
+// Package mails decides which mails members get, and when. Mails about new posts in the threads and forums that members
+// follow are sent at once or in digests. Other mails are about mentions and private messages, or contain links for the
+// members' accounts. Package jobs sends the mails.
 package mails
 
 import (

@@ -244,8 +244,8 @@ func (s *Service) moveFollowers(c store.Conn, source, target *content.Thread, li
 		append([]any{target.ID}, fromAndIDs...)...); err != nil {
 		return 0, err
 	}
-	// Waiting mails announce the same posts, so they move to the other thread, except if the member gets a mail about
-	// that thread anyway.
+	// A merge moves the posts that waiting mails announce. So these mails move to the other thread, too, except if the
+	// member gets a mail about the other thread anyway.
 	if _, err := c.Exec("UPDATE board_mails SET thread_id = ? WHERE thread_id = ? AND source <> 'link' AND user_id IN ("+
 		kernel.Marks(len(ids))+") AND NOT EXISTS (SELECT 1 FROM board_mails o WHERE o.user_id = board_mails.user_id"+
 		" AND o.mode = board_mails.mode AND o.thread_id = ?)",

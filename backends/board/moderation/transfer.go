@@ -8,7 +8,8 @@ import (
 )
 
 // transfer moves posts from one visible thread to another in a transaction. Both threads are locked. All counters are
-// updated at once, except those of the forums, which count updates at the end of the transaction.
+// updated at once, except those of the forums. The method updateForumCounts updates these at the end of the
+// transaction.
 type transfer struct {
 	c        store.Conn
 	from, to *content.Thread

@@ -46,7 +46,7 @@ type discourse struct {
 	tags          map[int64]string  // the names of tags
 	topicTags     map[int64][]int64 // by topic
 	tagGroups     map[int64][]int64 // by tag
-	open          map[int64]bool    // by tag group with permissions: whether everybody sees its tags
+	open          map[int64]bool    // whether everybody sees the tags of a tag group, for tag groups with permissions
 	otherPosts    int64             // the number of posts that are left out because of their kind
 }
 

@@ -91,7 +91,7 @@ func (w *discourseWriter) beginQuote(name string) {
 
 // endQuote ends the innermost quotation, if there is one.
 func (w *discourseWriter) endQuote() {
-	if w.previous == blankLine { // it was added before the tag, and would be a part of the quotation
+	if w.previous == blankLine { // the blank line was added before the tag, and would be a part of the quotation
 		w.lines = w.lines[:len(w.lines)-1]
 	}
 	w.quotes, w.previous = max(w.quotes-1, 0), otherLine

@@ -126,7 +126,7 @@ func (b *flarum) forumOf(discussion int64) int64 {
 		if !known || !tag.isForum() {
 			continue
 		}
-		// A tag without a parent is compared as 1, a tag below another as 0: the lower tag comes first.
+		// A tag without a parent counts as 1 and a tag with a parent as 0, so that the tag with a parent comes first.
 		if best.ID == flarumUntagged || cmp.Or(
 			cmp.Compare(openness(&tag), openness(&best)),
 			cmp.Compare(kernel.Bool(tag.Parent == 0), kernel.Bool(best.Parent == 0)),

@@ -62,7 +62,7 @@ func (m *messages) order() {
 		m.conversations[i] = append(m.conversations[i], message)
 	}
 	m.all = nil
-	// Sorted by their last messages, as in the list that members see.
+	// The conversations are sorted by their last messages, as in the list that members see.
 	slices.SortStableFunc(m.conversations, func(x, y []message) int {
 		return cmp.Compare(x[len(x)-1].time, y[len(y)-1].time)
 	})

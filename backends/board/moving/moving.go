@@ -162,8 +162,8 @@ func digest(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:16]), nil
 }
 
-// ref is the place of a post in the dump, with the values by which posts are sorted. time is in Unix seconds or, for
-// posts of Discourse and Flarum, the number of the post in its thread.
+// ref is the place of a post in the dump, with the values by which posts are sorted. The field time holds Unix seconds
+// or, for posts of Discourse and Flarum, the number of the post in its thread.
 type ref struct {
 	thread, post, time int64
 	place              sqldump.Place

@@ -37,8 +37,8 @@ type mybb struct {
 	groups      map[int64]access     // the rights of groups in forums without their own permissions
 	forumAccess map[mybbPlace]access // the rights that are set for a group in a forum
 	parents     map[int64]int64      // of forums
-	copies      map[[16]byte]int64   // by the digest of a private message, the id of its first copy
-	subjects    map[string]int64     // by the subject of private messages, a number that stands for their thread
+	copies      map[[16]byte]int64   // the id of the first copy of a private message, by the digest of the message
+	subjects    map[string]int64     // a number that stands for the thread of private messages, by their subject
 }
 
 // mybbPlace is a group in a forum.
@@ -58,7 +58,7 @@ func readMyBB(ctx context.Context, o Options, report *Report) (*Source, error) {
 		forumTable: "forums", threadTable: "threads", post: b.textOf,
 		message: func(r *sqldump.Row) string { return bbcode.Markdown(r.Text("message"), bbcode.Options{}) },
 	}, func() {
-		// The rights are known only if the dump has both tables; that of forums may be empty.
+		// The rights are known only if the dump has the tables of groups and of forum permissions. The latter may be empty.
 		if len(b.groups) > 0 && (len(b.forumAccess) > 0 || b.Created(b.prefix+"forumpermissions")) {
 			b.rights = b.access
 		}

@@ -69,7 +69,7 @@ func (b *phpbb) finish() {
 	}
 	first := slices.IndexFunc(b.forums, func(f forum) bool { return f.Type == "forum" })
 	for i := range b.threads {
-		// A thread without a forum is an announcement in all forums, of phpBB 3.0. It moves to the first forum.
+		// In a dump of phpBB 3.0, a thread without a forum is an announcement in all forums. It moves to the first forum.
 		if b.threads[i].forum == 0 && first >= 0 {
 			b.threads[i].forum = b.forums[first].ID
 		}

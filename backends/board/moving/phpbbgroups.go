@@ -28,8 +28,8 @@ type phpbbRight struct {
 	phpbbSetting
 }
 
-// phpbbSetting sets the right with the id option: the setting 1 allows it, and -1 denies it whatever other settings
-// say.
+// phpbbSetting sets one right, whose id is option. A setting of 1 allows the right, and -1 denies it whatever other
+// settings say.
 type phpbbSetting struct{ option, setting int64 }
 
 // newPHPBBGroups returns an empty phpbbGroups.

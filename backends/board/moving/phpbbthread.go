@@ -111,8 +111,8 @@ func bracketed(address string) string {
 }
 
 var (
-	// xmlTag matches a tag of the XML in which phpBB 3.2 and later store a text. Without these tags it is the typed
-	// text.
+	// xmlTag matches a tag of the XML in which phpBB 3.2 and later store a text. Without its tags, the XML is the text as
+	// it was typed.
 	xmlTag = regexp.MustCompile(`</?[A-Za-z][A-Za-z0-9_:-]*(?:\s[^<>]*)?/?>`)
 	// smiley, magicLink and fileMark match the HTML that earlier versions insert into a text.
 	smiley    = regexp.MustCompile(`<!-- s(\S+) --><img src="[^"]*" alt="[^"]*"[^>]*><!-- s\S+ -->`)

@@ -47,8 +47,8 @@ type program struct {
 	tables map[string]func(*sqldump.Row) error // by the name without its prefix
 	// threadTable and forumTable are the names of the tables of threads and of forums, without the prefix.
 	threadTable, forumTable string
-	// rights returns the rights of a group, guest or registered, in a forum. A nil rights means that the dump has no
-	// permissions: all forums are hidden.
+	// rights returns the rights of a group in a forum. The group is guest or registered. If rights is nil, the dump has no
+	// permissions, and all forums are hidden.
 	rights func(f *seed.MovedForum, group string) access
 	// post returns the post in a row without its text, and a function that converts its text to Markdown.
 	post func(r *sqldump.Row) (p seed.SeedPost, markdown func() string)
@@ -296,7 +296,7 @@ func (b *reader) thread(i int) (*seed.SeedThread, error) {
 		t.Posts = append(t.Posts, p)
 		texts = append(texts, markdown)
 	}
-	// The first post of a visible thread must be visible: the first visible post becomes the first.
+	// The first post of a visible thread must be visible, so the first visible post becomes the first post.
 	if old.visibility == rights.Visible && visible > 0 {
 		moveToFront(t.Posts, visible)
 		moveToFront(texts, visible)

@@ -50,7 +50,7 @@ type Note struct {
 	Text   string        `json:"text"` // the note of the bookmark, or the kind of the reaction
 	At     kernel.Moment `json:"at"`
 
-	key int64 // by which the rows are sorted: the id of the bookmark, or of the post
+	key int64 // the value by which the rows are sorted: the id of the bookmark, or of the post
 }
 
 // Draft is a draft of the member. Place is reply, thread or message, and PlaceID the id of the thread, forum or

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// ArchiveRun is the length of a run of consecutive hidden posts above which the posts are archived. In shorter
-	// runs, the pages of a thread skip the posts.
+	// ArchiveRun is the length above which a run of consecutive hidden posts is archived. In shorter runs, the pages of a
+	// thread skip the posts.
 	ArchiveRun = 1000
 	// archiveAge is the age from which a deleted post can be archived.
 	archiveAge = 30 * 24 * time.Hour

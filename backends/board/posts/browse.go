@@ -83,7 +83,8 @@ func (s *Service) forumEntries(ctx context.Context, a *rights.Actor, list []cont
 				candidates = append(candidates, t)
 			}
 		}
-		// In most forums with unread threads the newest thread is unread. The other forums are examined one by one.
+		// In most forums with unread threads, the newest thread is unread. Only the forums whose newest thread is read are
+		// examined further, one by one.
 		marks, err := content.MarksOf(c, a, candidates)
 		if err != nil {
 			return err

@@ -18,7 +18,7 @@ type Views struct {
 
 	mu     sync.Mutex      // guards counts and total
 	counts map[int64]int64 // by thread
-	total  int             // the number of calls of add since the last call of Take, without views given back
+	total  int             // the number of calls of add since the last call of Take; views given back do not count
 }
 
 // NewViews returns an empty Views.

@@ -151,7 +151,8 @@ func (s *Service) edit(
 		return err
 	}
 	if a.Owns(p.Author) {
-		// The log shows whether the actor needed the rights of an administrator. Moderators need no further right.
+		// The log shows whether the actor needed the rights of an administrator. A moderator needs no further right to edit
+		// in a locked thread or a closed forum, or after the edit window.
 		moderates := a.In(f.ID).Natural.Has(rights.PostEditOthers)
 		if !moderates && (t.Locked || !f.Open) {
 			right |= rights.LockBypass

@@ -44,7 +44,7 @@ func (s *Service) settleUncounted(
 		threads = int64(kernel.Bool(newVisibility == rights.Visible) - kernel.Bool(t.Visibility == rights.Visible))
 	}
 	// CountThread updates the authors of all visible posts in the order of their ids. It must run while the first post is
-	// still visible, so that this includes its author.
+	// still visible, so that the author of the first post is among them.
 	if threads < 0 {
 		if err := content.CountThread(c, t.ID, t.Forum, threads); err != nil {
 			return 0, 0, err

@@ -218,8 +218,8 @@ type composed struct {
 	unfiltered string // the text that was sent
 	text, html string // after the word filter
 	held       bool   // unfiltered contains a word that holds posts
-	err        error  // why unfiltered is not allowed; the other fields are then not set
-	unfit      error  // why text is not allowed although unfiltered is; html is then not set
+	err        error  // the reason why the sent text is not allowed; the other fields are then not set
+	unfit      error  // the reason why the filtered text is not allowed although the sent text is; html is then not set
 }
 
 // compose checks, filters and renders a message. This is slow, so it is done before the transaction, for which other
@@ -316,7 +316,7 @@ func (s *Service) spendPost(c store.Conn, a *rights.Actor, input *ruleInput, now
 	if nextPost := input.oldest.Add(24 * time.Hour); input.oldest != 0 && nextPost > now { // the daily limit
 		return kernel.Flooded(nextPost.Sub(now))
 	}
-	if f.FloodSeconds.Int64 > 0 { // it is 0 if the forum has no limit, or none of its own: there is no state to store
+	if f.FloodSeconds.Int64 > 0 { // a forum without a limit (0), or without one of its own (NULL), has no state to store
 		err := c.Later("INSERT INTO board_forum_floods (user_id, forum_id, full_at) VALUES (?, ?, ?)"+
 			" ON CONFLICT (user_id, forum_id) DO UPDATE SET full_at = excluded.full_at", a.ID(), f.ID, forumFull)
 		if err != nil {

@@ -28,8 +28,8 @@ type Reading struct {
 	Can       ThreadCan
 	// Page is the number of the page, or 0 if the part does not begin at a page. Pages is the number of pages.
 	Page, Pages int64
-	// Before and After begin the previous and the next part of the thread: its posts follow the post with this id. They
-	// are nil if there is no such part, or if it is a page with a number.
+	// Before and After are the ids of the posts after which the previous and the next part of the thread begin. They are
+	// nil if there is no such part, or if it is a page with a number.
 	Before, After *int64
 }
 
@@ -357,8 +357,8 @@ func (s *Service) place(
 		if place.Page, err = pageOf(c, a, t, p, pageSize); err != nil || place.Page > 0 {
 			return place, err
 		}
-		// The page of the post has too many posts and does not show it (see pageOf). Instead of a page the place has the
-		// post after which to read, so that as many posts precede the post as would on its page.
+		// The page of the sought post has too many posts and does not show it (see pageOf). So the place has no page. Instead
+		// it has the post after which to read, so that as many posts precede the sought post as would on its page.
 		start, err := stepBack(c, a, t, p.ID, int(p.Number-1)%pageSize)
 		if err == nil && start != nil {
 			place.After = *start

@@ -90,7 +90,7 @@ func vectorOf(texts ...string) string {
 			if !known {
 				words = append(words, term.Text)
 			}
-			// Behind maxPositions all words have that position, which is written once.
+			// All words behind maxPositions have the position maxPositions, which is written only once for each word.
 			if n := len(former); n < positionsEach && (n == 0 || former[n-1] != position) {
 				positions[term.Text] = append(former, position)
 			}

@@ -78,8 +78,8 @@ func WordsOfIndex() content.Listing {
 // The index of PostgreSQL returns all matching posts, unsorted, and the planner knows their number only for common
 // words. A query for the newest posts would read all posts from the newest on for a rare word, or sort all matching
 // posts for a common word. Therefore nextWindow searches windows of ids, and reads all matching posts if these are few.
-// Both queries match the words in a subquery with OFFSET 0 or LIMIT: the planner plans it without regard to the ORDER
-// BY outside, and so uses the index of words.
+// The queries wordsOfWindow and wordsOfAll match the words in a subquery with OFFSET 0 or LIMIT. The planner plans such
+// a subquery without regard to the ORDER BY outside, and so uses the index of words.
 
 // wordsOfWindow is the query for the matching posts of a window. Its arguments are words, the ids that end and begin
 // the window, and limit.

@@ -163,7 +163,7 @@ type SeedModerator struct {
 	Cascades bool     `json:"cascades"`
 }
 
-// SeedPrefix is a prefix of threads and the forums that offer it.
+// SeedPrefix is a prefix of threads, with the forums that offer it.
 type SeedPrefix struct {
 	Label  string   `json:"label"`
 	Forums []string `json:"forums"`

@@ -68,8 +68,9 @@ func (t *readyThread) wrap(err error) error {
 type threadSource interface {
 	// more reports whether next will return another thread.
 	more() bool
-	// next reads the next thread and updates position to that of the thread. t is nil if an earlier run has loaded the
-	// thread, or if the thread is refused; refused is the reason. After an error in err no further threads can be read.
+	// next reads the next thread and sets position to the position of the thread. t is nil if an earlier run has loaded
+	// the thread, or if the thread is refused. In the latter case, refused is the reason. If err is not nil, no further
+	// threads can be read.
 	next(position *place) (t *SeedThread, refused, err error)
 }
 

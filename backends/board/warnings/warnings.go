@@ -1,5 +1,5 @@
-// Package warnings implements warnings of members, whose points have consequences while they count, and moderators'
-// notes about members, which only moderators see.
+// Package warnings implements warnings of members, and moderators' notes about members. The points of a warning have
+// consequences while they count. Only moderators see the notes.
 package warnings
 
 import (

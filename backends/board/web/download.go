@@ -37,8 +37,8 @@ func (c *call) longFile(write func() error) error {
 	}
 }
 
-// firstWriteHook calls begin before the first write. As long as begin is not nil, nothing has been written, and an
-// error can still be reported.
+// firstWriteHook calls the function begin before the first write. As long as begin is not nil, nothing has been
+// written, and an error can still be reported.
 type firstWriteHook struct {
 	io.Writer
 	begin func() // nil after the first write

@@ -13,7 +13,7 @@ var memberRoutes = []page{
 	{Method: get, Path: "/members/{userId}/threads", Admit: guests, Serve: (*call).memberThreads},
 }
 
-// writtenPage is a page of a member's posts or threads; only one of both is set.
+// writtenPage is a page of a member's posts or threads. Only one of the fields Posts and Threads is set.
 type writtenPage struct {
 	api.MemberInfo
 	Tab     string // the selected tab

@@ -18,7 +18,7 @@ import (
 )
 
 // These are the actions of moderators on selected posts, besides the actions of moderation.Apply. The values are those
-// of the form's field do.
+// of the form field named do.
 const (
 	doSplit = "split"
 	doMove  = "posts" // move the posts to another thread

@@ -60,8 +60,8 @@ func oldPage(path, program string, names ...oldName) page {
 }
 
 // oldForms lists the forms of old URLs whose path contains ids. The groups of each expression are the word for the kind
-// of object, the object's id and, optionally, a post. The post is an id or, in Discourse and Flarum, which number the
-// posts of each thread, such a number.
+// of object, the object's id and, optionally, a post. The post is given by its id or, in Discourse and Flarum, by its
+// number in the thread.
 var oldForms = []struct {
 	program string
 	form    *regexp.Regexp

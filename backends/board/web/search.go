@@ -32,7 +32,7 @@ type searchPage struct {
 type foundThread struct {
 	api.FoundInfo                 // the newest post
 	More          []api.FoundInfo // further posts
-	Count         int64           // the found posts of the thread on this page, also beyond those in More
+	Count         int64           // the number of the thread's found posts on this page, also beyond those in More
 	All           string          // the path of a search in this thread; empty if Count is 1
 }
 

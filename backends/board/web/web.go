@@ -1,5 +1,5 @@
 // Package web serves the board as web pages. It contains no rules: pages and API call the same methods of the services.
-// To add a page, add a row to routes.go, a method to call, and a template; package pages describes this.
+// To add a page, add a row to routes.go, a method to the type call, and a template; package pages describes this.
 package web
 
 import (

@@ -156,7 +156,7 @@ func (c *call) newReply() error {
 	if err != nil {
 		return err
 	}
-	if !c.Query.Flag("bare") { // the form's script sets bare: it needs only the quotations, without the draft
+	if !c.Query.Flag("bare") { // bare is set by the form's script, which needs only the quotations, without the draft
 		form.Draft, err = c.Drafts.Of(c.Context(), c.actor, drafts.Place{Kind: drafts.Reply, ID: form.Thread.ID})
 		if err != nil {
 			return err
@@ -211,7 +211,8 @@ type editForm struct {
 	Reason  string
 	Preview string // HTML
 	Version string // the Tag of the version of the post that is edited
-	// Theirs is set if somebody else has saved another text meanwhile: the changes from that text to Text.
+	// Theirs holds the changes that lead to Text from another text, which somebody else has saved meanwhile. It is nil
+	// if there is no such text.
 	Theirs []pages.Change
 }
 

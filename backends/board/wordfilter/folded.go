@@ -10,9 +10,9 @@ import (
 // in the copy.
 type folded struct {
 	text, folded string
-	// offsets maps the offset of each byte in folded, and that of the end, to the offset in text of the same letter. It
-	// is nil if all these offsets are equal. That is usual: only few letters, such as ſ, have another size in another
-	// case.
+	// offsets maps the offset of each byte in folded, and the offset of the end, to the offset of the same letter in text.
+	// It is nil if each offset is the same in folded and in text. That is usual: only few letters, such as ſ, have another
+	// size in another case.
 	offsets []int32
 }
 
@@ -140,7 +140,7 @@ func (b *foldedBuilder) build() folded {
 	return folded{text: b.text.String(), folded: b.folded.String(), offsets: b.offsets}
 }
 
-// pieces is a Bloom filter of all pieces, that is, sequences of four bytes, that a text contains or contained. A word
+// pieces is a Bloom filter of all pieces that a text contains or contained. A piece is a sequence of four bytes. A word
 // with a piece that is not in the filter need not be searched for in the text.
 type pieces struct{ bits [1 << 10]uint64 }
 

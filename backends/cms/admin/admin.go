@@ -1,6 +1,7 @@
 // Package admin serves the administration of a site: web pages that work without JavaScript, for users with the
 // necessary permissions. The pages use the same services as the API and follow the same rules. Lists and forms are
-// described for package resource; every other page consists of a row in table, a method of call, and a template.
+// described for package resource. Every other page consists of a row in the variable table, a method of the type call,
+// and a template.
 package admin
 
 import (

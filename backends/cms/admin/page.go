@@ -20,7 +20,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/resource"
 )
 
-// difference is one difference between two versions of a page. What is the name of the field.
+// difference is one difference between two versions of a page. The field What holds the name of the page's field.
 type difference struct{ What, From, To string }
 
 // pageData is the data of the form for a page.
@@ -170,7 +170,7 @@ func (c *call) save() error {
 	action, version := c.Form.Text("do"), c.Form.Number("version")
 	edit, err := c.edit(base) // also after an error, edit has the typed values for the form below
 	edit.ID, edit.Version = live.ID, version
-	// Once there is a draft, the form shows it, so its values may only be saved as the draft again.
+	// Once there is a draft, the form shows the draft. So the values of the form may only be saved as the draft again.
 	edit.Draft = action == "draft" || live.Draft && live.Status != content.StatusUnpublished
 	typed := *base
 	typed.Title, typed.Fields = *edit.Title, edit.Fields

@@ -147,7 +147,7 @@ var fieldList = resource.List[*call, *content.Field]{
 	Rows: resource.Whole(func(c *call) ([]*content.Field, error) { return c.Content.Fields(c.ctx(), c.user) }),
 }
 
-// field is the form of a field. Its members are the settings in the form in which they are typed.
+// field is the form of a field. Its members hold the settings of the field as users type them.
 type field struct {
 	content.Field
 	Most                         int64

@@ -2,7 +2,8 @@
 // authorization, input, the call of the method, and output.
 //
 // Paths are matched in their decoded form: %2F separates segments like /. A body whose Content-Length exceeds the limit
-// of the route is refused before anything else; the route is looked up first, because it determines the limit.
+// of the route is refused before the other steps. Only the look-up of the route comes earlier, because the route
+// determines the limit.
 package api
 
 import (
@@ -225,7 +226,7 @@ func (q *request) cors(table *routes.Table) {
 		header.Set("Access-Control-Expose-Headers", "Content-Disposition, ETag, Retry-After")
 		return
 	}
-	// A request with the method " " is only answered by routes for *. For other routes, Allow lists all their methods.
+	// Only a route for * answers the method " ". If the path has no such route, Allow lists all methods of the path.
 	allow := table.Find(" ", q.call.Path).Allow
 	if match := table.Find(requested, q.call.Path); match.Route != nil && !slices.Contains(allow, requested) {
 		allow = append(allow, requested)

@@ -15,8 +15,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/rest"
 )
 
-// contentRoute is a route of the content API. Method, Guest and endpoint are for the site's router, and rest.Route is
-// for the OpenAPI document.
+// contentRoute is a route of the content API. The site's router uses the fields Method, Guest and endpoint, and the
+// OpenAPI document uses rest.Route.
 type contentRoute struct {
 	rest.Route
 	endpoint string // the pattern of the site's router for Path, below content/
@@ -211,7 +211,7 @@ func ContentRoutes(contentMode string) []routes.Entry {
 		options := routes.Defaults()
 		options.Auth = !r.Guest // browsers request files and previews without a token
 		if r.BodyMedia != "" {
-			// Uploads are limited by the settings of the field and by the minimum speed of the body instead.
+			// Instead of BodyLimit and Timeout, the settings of the field and the minimum speed of the body limit uploads.
 			options.Stream, options.BodyLimit, options.Timeout = true, math.MaxInt64, time.Hour
 		}
 		list = append(list, routes.Entry{

@@ -1,6 +1,6 @@
-// Package auth identifies the callers of requests, in the authorization mode of the site: in mode none every caller is
-// a guest, in mode session a cookie identifies the caller, and in mode jwt a token does. The package also implements
-// the routes of /auth, by which users sign in and out.
+// Package auth identifies the callers of requests. The authorization mode of the site determines how: in mode none
+// every caller is a guest, in mode session a cookie identifies the caller, and in mode jwt a token does. The package
+// also implements the routes of /auth, by which users sign in and out.
 //
 // Sessions, revoked tokens, refresh tokens and the counts of failed logins are database rows, which all nodes share.
 // Sessions and tokens are valid until the user is disabled or gets another password.
@@ -75,7 +75,7 @@ func (a *Auth) Close() { a.stop() }
 // Identity is the caller of a request.
 type Identity struct {
 	User *kernel.User
-	// Session is nil for the guest, and in other modes than session.
+	// Session is nil for the guest, and in every mode other than session.
 	Session *Session
 	token   *claims // in the mode jwt
 }

@@ -142,7 +142,7 @@ type Session struct {
 	id      int64
 	secret  string          // value of the cookie
 	text    string          // stored form of values, when the request began
-	values  map[string]any  // nil until load, so that a request without values does not decode them
+	values  map[string]any  // nil until load sets it, so that a request that uses no values does not decode them
 	changed map[string]bool // names of the values that the request has set or removed; see Keep
 }
 

@@ -26,8 +26,8 @@ const (
 	accessLifetime = time.Hour
 	// refreshLifetime is the lifetime of an unused refresh token.
 	refreshLifetime = 30 * 24 * time.Hour
-	// refreshGrace is the time after its first use during which a refresh token is still accepted: for concurrent uses,
-	// such as two tabs, and for a client that did not receive the answer.
+	// refreshGrace is how long a refresh token is still accepted after its first use. This is for concurrent uses, such as
+	// by two tabs, and for a client that did not receive the answer.
 	refreshGrace = 10 * time.Second
 )
 

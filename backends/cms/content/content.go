@@ -81,8 +81,8 @@ type Page struct {
 	Status   string `json:"status"`
 	Sort     int64  `json:"sort"` // position among its siblings
 	// Fields holds the values by field name; fields without a value are left out. A value is a string, float64, bool,
-	// []any or map[string]any. A datetime is a string in RFC 3339, and a reference to a page is the page's ID. Several
-	// pages or options are a list.
+	// []any or map[string]any. A datetime is a string in RFC 3339, and a reference to a page is the page's ID. The value
+	// of a field with several pages or options is a list.
 	Fields     map[string]any `json:"fields"`
 	Created    kernel.Moment  `json:"created"`
 	CreatedBy  int64          `json:"created_by"`
@@ -100,7 +100,8 @@ type Page struct {
 	// Warning is a hint for the user who has just changed the page, or empty.
 	Warning string `json:"warning,omitempty"`
 
-	// status is the stored form of Status. Code that changes a page changes status; create and write then set Status.
+	// status is the stored form of Status. Code that changes the status of a page sets only status; the methods create and
+	// write then set Status.
 	status selector.Status
 	draft  string // JSON text of a storedDraft, or empty
 	size   int    // size of the stored values, in bytes
@@ -116,11 +117,12 @@ const maxListBytes = 5 << 20
 // rowBytes is the estimated size of a page in an answer without its texts, in bytes.
 const rowBytes = 512
 
-// List is one part of a list of pages. It has fewer pages than the limit if they take more than 5 MiB together; the
-// others follow in the next part.
+// List is one part of a list of pages. A part has fewer pages than the limit if that many pages would take more than 5
+// MiB together; the remaining pages follow in the next part.
 type List struct {
 	Pages []*Page `json:"pages"`
-	// Next is the value of after=, a cursor, for the next part of the list. It is empty at the end of the list.
+	// Next is a cursor: with this value of "after=", a selector finds the next part of the list. Next is empty at the end
+	// of the list.
 	Next  string `json:"next"`
 	Limit int    `json:"limit"`
 	Start int    `json:"start"`

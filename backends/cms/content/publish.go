@@ -125,7 +125,7 @@ func (p *Content) publish(c kernel.Conn, s *schema, u *kernel.User, previous *Pa
 	}
 	page, err := p.restoreState(c, s, u, &next, title, fields)
 	if err == nil && oldStatus == selector.Unpublished {
-		// restoreState does not send this event, because the status of next has already been changed.
+		// restoreState does not send this event: it notices no change of the status, because next already has the new one.
 		err = p.notify(c, TopicPublished, page)
 	}
 	return page, err

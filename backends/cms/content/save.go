@@ -168,7 +168,7 @@ func (p *Content) create(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Pa
 	if err := s.index(c, page, &Page{}); err != nil {
 		return nil, err
 	}
-	// A path of which a page has just taken possession no longer redirects to the page that was there before.
+	// The new page takes over its path: the path no longer redirects to the page that was there before.
 	if _, err := c.Exec("DELETE FROM cms_page_redirects WHERE path = ?", page.Path); err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ type Template struct {
 	ID     int64    `json:"id"`
 	Name   string   `json:"name"`
 	Label  string   `json:"label"`
-	System bool     `json:"system"` // whether it is the template of a page that every site has; cannot be deleted
+	System bool     `json:"system"` // whether every site has a page of this template; such a template cannot be deleted
 	Fields []string `json:"fields"` // in their order, without the title
 	Family Family   `json:"family"`
 	// View, Edit and Create are the sorted names of the roles that may view, edit and create pages. The role guest
@@ -321,8 +321,8 @@ func (p *Content) changeSchema(ctx context.Context, u *kernel.User, fn func(c ke
 		}
 		return c.Notify(topic, topic)
 	})
-	// There is only one schema, so the topic is also its key in the cache. It is dropped after an error, too, because
-	// the commit may have succeeded.
+	// There is only one schema, so the topic is also its key in the cache. The schema is dropped from the cache after an
+	// error, too, because the commit may have succeeded.
 	p.schemas.Drop(topic)
 	return err
 }

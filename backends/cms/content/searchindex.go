@@ -33,7 +33,8 @@ func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 		if _, searchable := kinds[f.Type]; !searchable {
 			continue
 		}
-		// If the page had values of fields that have been removed, the copies of its blocks may contain them.
+		// If the page had values of fields that have been removed, the searchable copies of its blocks may contain them. Then
+		// the copies are written again even if the value is the same.
 		if reflect.DeepEqual(current, old) && !previous.hasStaleValues {
 			continue
 		}
@@ -51,7 +52,8 @@ func (s *schema) index(c kernel.Conn, page, previous *Page) error {
 	if !previous.hasStaleValues {
 		return nil
 	}
-	// Saving the page removes the values of fields that the template does not have, so their copies go as well.
+	// Saving the page removes the values of fields that the template does not have. The copies of these values are
+	// removed, too.
 	return unindex(c, "v.page_id = ? AND v.field_id NOT IN (?"+strings.Repeat(", ?", len(fieldIDs)-1)+
 		")", append([]any{page.ID}, fieldIDs...)...)
 }

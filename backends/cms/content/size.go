@@ -11,8 +11,8 @@ const MaxSide = 2560
 // maxSizes limits how many image sizes a field may have.
 const maxSizes = 20
 
-// Size is a box, in pixels. An image is scaled to fit into the box or, with Cover, to fill it. A Width or Height of 0
-// is not limited.
+// Size is a box, in pixels. An image is scaled to fit into the box or, with Cover, to fill it. If Width or Height is 0,
+// the image is not limited in this direction.
 type Size struct {
 	Width, Height int
 	Cover         bool

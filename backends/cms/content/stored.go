@@ -129,7 +129,7 @@ func eachBlock(value any, change func(fields map[string]any) map[string]any) any
 		result[i] = element
 		if block, ok := element.(map[string]any); ok {
 			values := maps.Clone(block)
-			delete(values, blockType) // the kind of the block, which change must not take for a field of that name
+			delete(values, blockType) // the function change must not mistake the kind of the block for a field of that name
 			values = change(values)
 			values[blockType] = block[blockType]
 			result[i] = values

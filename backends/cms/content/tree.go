@@ -73,8 +73,8 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 
 // moveAncestors replaces the ancestors of a page, and of all pages below it, for a move below another parent.
 func moveAncestors(c kernel.Conn, id, parent int64) error {
-	// Remove the previous ancestors of the page, first from the pages below it and then from the page itself, because the
-	// query for the former needs the rows of the latter.
+	// Remove the previous ancestors first from the pages below the page and then from the page itself, because the first
+	// query needs the rows that the second one deletes.
 	_, err := c.Exec(`DELETE FROM cms_page_ancestors WHERE page_id IN (SELECT page_id FROM cms_page_ancestors WHERE ancestor_id = ?)
 		AND ancestor_id IN (SELECT ancestor_id FROM cms_page_ancestors WHERE page_id = ?)`, id, id)
 	if err == nil {
@@ -203,7 +203,7 @@ func (p *Content) Order(ctx context.Context, u *kernel.User, parent int64, child
 		if err := c.Row("SELECT COALESCE(MIN(sort), 1) FROM cms_pages WHERE parent_id = ?", parent).Scan(&first); err != nil {
 			return err
 		}
-		for i, id := range children { // the numbers end just below first, so that the other children keep theirs
+		for i, id := range children { // the highest number is first-1, so that the other children keep their numbers
 			n, err := c.Exec("UPDATE cms_pages SET sort = ? WHERE id = ? AND parent_id = ?",
 				first-int64(len(children)-i), id, parent)
 			if err != nil {
@@ -229,7 +229,8 @@ func (p *Content) Trash(ctx context.Context, u *kernel.User, id, version int64) 
 		if err := s.checkDescendants(c, u, id); err != nil {
 			return err
 		}
-		// Status 3 is the trash. Pages that are there already keep the root with which they were put there.
+		// Status 3 is the trash. A page that was in the trash before keeps its trash_root, the page with which it was put
+		// there.
 		_, err := c.Exec("UPDATE cms_pages SET trash_root = ?, trash_status = status, status = 3, publish_at = NULL, unpublish_at = NULL WHERE status <> 3 AND "+subtree, id, id, id)
 		if err != nil {
 			return err

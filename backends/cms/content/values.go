@@ -33,7 +33,7 @@ const (
 	TypeOptions  = "options"
 	TypeFile     = "file" // see package files
 	TypeJSON     = "json"
-	TypeBlocks   = "blocks" // a list of objects: type is their kind, the other members are fields
+	TypeBlocks   = "blocks" // a list of objects; the member type is an object's kind, and the other members are fields
 )
 
 // Types lists all types.
@@ -481,7 +481,7 @@ func (s *schema) cleanBlocks(f *Field, value any) (any, error) {
 	return result, nil
 }
 
-// searchCopy is a searchable copy of a value: num if isNum is true, and otherwise text.
+// searchCopy is a searchable copy of a value. The copy is in num if isNum is true, and in text otherwise.
 type searchCopy struct {
 	text  string
 	num   float64

@@ -34,8 +34,8 @@ type Class struct {
 // User is the calling user, or the guest if the caller has not signed in.
 type User = kernel.User
 
-// Session stores values of a caller between requests. The values have the types that encoding/json decodes into any.
-// Changes are saved after the method has returned without an error.
+// Session stores values of a caller between requests. The values have the types that encoding/json produces when it
+// decodes into a variable of type any. Changes are saved after the method has returned without an error.
 type Session interface {
 	Get(name string) (value any, ok bool)
 	// Set stores a value. It returns an error if all values of the session together would be too large.
@@ -45,9 +45,9 @@ type Session interface {
 
 // Call is one call of a method. A Call must not be used after the method has returned.
 type Call struct {
-	// Data merges the query, the body, the path parameters and userId; a later source overrides an earlier one. The
-	// values have the types that encoding/json decodes into any. Values from the path, the query and forms are strings,
-	// or lists of strings if a name is repeated.
+	// Data merges the query, the body, the path parameters and userId; a later source overrides an earlier one. The values
+	// have the types that encoding/json produces when it decodes into a variable of type any. Values from the path, the
+	// query and forms are strings, or lists of strings if a name is repeated.
 	Data map[string]any
 	// Query, Body and Params are the sources of Data: the query, the body and the path parameters. They are never nil.
 	Query, Body map[string]any

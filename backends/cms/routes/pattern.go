@@ -28,7 +28,7 @@ type piece struct {
 // with the first two suffixes, and so on. For example, a[/{b}] has the variants a and a/{b}. The text of an error
 // continues a sentence such as "the endpoint x", as do the errors of the other functions in this file.
 func parse(endpoint string) (variants [][]piece, err error) {
-	var pieces []piece // of the endpoint up to byte i, except the literal text in literal
+	var pieces []piece // of the endpoint up to byte i; text that is still in the builder literal is missing
 	var literal strings.Builder
 	names := make(map[string]bool)
 	openBrackets := 0
@@ -123,7 +123,7 @@ func closing(s string) int {
 type segment struct {
 	literal string   // the whole text, if there is no parameter
 	params  []string // names of the parameters
-	match   *matcher // nil without parameters, and for a single parameter that matches any text
+	match   *matcher // nil if there is no parameter, or a single one that matches any text
 }
 
 // matcher is the compiled pattern of one segment, or of the entire rest of a path.
@@ -166,7 +166,7 @@ func (c compiler) variant(pieces []piece) (segments []segment, tail bool, err er
 		return err
 	}
 	for _, p := range pieces {
-		if p.param == "" && !tail { // after the first parameter of the tail, slashes end no segment
+		if p.param == "" && !tail { // once tail is true, a slash does not end a segment any more
 			head, rest, slash := strings.Cut(p.literal, "/")
 			for ; slash; head, rest, slash = strings.Cut(rest, "/") {
 				parts = appendLiteral(parts, head)

@@ -49,7 +49,7 @@ type reader struct {
 	name   string
 	src    string
 	offset int // of the next byte to read
-	// line and column are the position of the offset counted, which is at most offset.
+	// line and column are the position of the byte at the offset counted. The value of counted is at most offset.
 	counted, line, column int
 }
 

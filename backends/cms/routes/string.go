@@ -92,8 +92,8 @@ func (r *reader) escape(text *strings.Builder) {
 		return
 	}
 	n, err := strconv.ParseInt(digits, base, 32)
-	// Bytes above 127 are errors, because they are only valid UTF-8 in certain sequences. Authors can write the
-	// character or \u{...} instead.
+	// An escape sequence for a byte above 127 is an error, because such bytes are only valid UTF-8 in certain sequences.
+	// Authors can write the character or \u{...} instead.
 	if err != nil || n == 0 || rest[0] != 'u' && n > 127 || !utf8.ValidRune(rune(n)) {
 		r.offset = start
 		r.fail("the escape sequence is not a valid character: write \\u{...}")

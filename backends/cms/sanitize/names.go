@@ -107,7 +107,7 @@ func pagePathName(s string, limit int) string {
 
 // path returns a value if it is a path in the form of pagePathName, and false otherwise.
 func path(value any, o options) any {
-	if value == false { // the result for an invalid path; it does not change, so that path is idempotent
+	if value == false { // false is the result for an invalid path; it is returned unchanged, so that path is idempotent
 		return false
 	}
 	s := str(value)

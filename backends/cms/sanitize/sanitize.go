@@ -1,9 +1,10 @@
-// Package sanitize converts input values to the form that the name of a sanitizer stands for, such as one line of text,
-// a number or a list. A value that cannot be converted is not an error: the result is then empty, zero or false.
+// Package sanitize converts input values to a certain form, such as one line of text, a number or a list. Each form has
+// a sanitizer, which is called by its name. A value that cannot be converted is not an error: the result is then empty,
+// zero or false.
 //
 // A value is any JSON value: nil, bool, string, a number, []any or map[string]any. Every sanitizer accepts any value,
 // and takes time linear in its length. All sanitizers except the encoders (entities, entitiesMarkdown, unentities) are
-// idempotent. As text, a list or an object is its JSON.
+// idempotent. Where a text is needed, a list or an object is converted to its JSON.
 package sanitize
 
 import (
@@ -14,7 +15,7 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// UnknownError is the error for a spec that contains this unknown name of a sanitizer.
+// UnknownError is the error for a spec that contains an unknown name of a sanitizer. Its value is the spec.
 type UnknownError string
 
 func (e UnknownError) Error() string { return fmt.Sprintf("'%s' is not a sanitizer", string(e)) }
@@ -70,11 +71,11 @@ func Names() []string {
 	return names
 }
 
-// sanitizer is a sanitizer: the function apply and its default number.
+// sanitizer holds the function of a sanitizer and the number with which the function is called by default.
 type sanitizer struct {
 	// apply returns the sanitized value.
 	apply func(value any, o options) any
-	// limit is the maximum length or the bound, unless the spec has a number. The value unlimited means that there is
+	// limit is the sanitizer's maximum length or bound if the spec has no number. The value unlimited means that there is
 	// no default limit.
 	limit int
 	// fixed means that no number can follow the name in a spec.

@@ -22,7 +22,7 @@ var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n", "\v", "\n", "\f", "
 
 // printable removes control characters except tabs and line ends, and replaces all kinds of line ends by \n.
 func printable(s string) string {
-	clean := true // s consists of printable ASCII characters, so it need not be copied
+	clean := true // whether s consists of printable ASCII characters, so that it need not be copied
 	for i := 0; i < len(s) && clean; i++ {
 		clean = s[i] >= ' ' && s[i] < 0x7f
 	}

@@ -123,7 +123,8 @@ func Stack(err error) string {
 	return ""
 }
 
-// endedError is the error of a call whose process ended before it sent a result. detail is the detail of the process.
+// endedError is the error of a call whose process ended before it sent a result. detail has the value of
+// process.detail.
 type endedError struct{ detail string }
 
 func (e *endedError) Error() string {

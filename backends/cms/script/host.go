@@ -36,7 +36,7 @@ type host struct {
 	method     *method // nil while files are loaded
 	operations int     // number of operations so far that maxOperations limits
 	lines      int     // number of logged lines so far
-	// The script refers to an element of these by its index plus one.
+	// The script refers to an element of causes or served by its index plus one.
 	causes []error          // errors whose text the script must not see
 	served []handler.Served // files that the method may return as the response
 }

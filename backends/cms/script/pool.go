@@ -58,7 +58,7 @@ type idleRunner struct {
 type methodStats struct {
 	running      int       // calls that have a runner
 	hadQuickCall bool      // a call has ended within slowAfter
-	slowUntil    time.Time // time until which calls count as slow because of a slow call; zero without one
+	slowUntil    time.Time // calls count as slow until then because of a slow call; zero if there was none
 }
 
 // isSlow reports whether the calls of the method count as slow at the time now. They count as slow until one call has
@@ -124,7 +124,7 @@ func (p *pool) take(ctx context.Context, stats *methodStats) (*runningCall, erro
 		p.mu.Lock()
 		p.waiting = slices.DeleteFunc(p.waiting, func(other *waiter) bool { return other == w })
 		p.mu.Unlock()
-		select { // a runner may have been assigned before the waiter was removed, but cannot be any more
+		select { // a runner may have been assigned before the waiter was removed; none can be assigned now
 		case call := <-w.assigned:
 			if call != nil {
 				p.unassign(call)

@@ -46,7 +46,7 @@ type process struct {
 	timedOut atomic.Bool   // the process was killed because a call took too long
 	closed   atomic.Bool   // the process was killed because it is not needed any more
 	gone     chan struct{} // closed when the process has ended
-	detail   string        // once gone is closed: the first line of standard error, or the exit status
+	detail   string        // the exit status, and the first line of standard error if any; valid once gone is closed
 	reason   string        // once gone is closed: one of the reasons above
 }
 
@@ -139,7 +139,7 @@ func (p *process) await() {
 	default:
 		p.reason = endedDied
 	}
-	closed := p.closed.Load() // read before p.gone is closed, because a caller that waits for that then calls close
+	closed := p.closed.Load() // read before p.gone is closed, because whoever waits for p.gone may then set p.closed
 	close(p.gone)
 	if !closed {
 		p.onEnd(p, p.reason)

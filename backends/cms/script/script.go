@@ -370,7 +370,7 @@ func (p *Program) call(ctx context.Context, m *method, c *handler.Call) (any, er
 // appendCall appends the payload of a Call frame: the method m, and the parts of the request that most methods need. It
 // returns an error if the data of the request cannot be encoded.
 func appendCall(buf []byte, m *method, c *handler.Call) ([]byte, error) {
-	const requiringFile = "" // no file: the name of the required file begins with /, for the folder of the site
+	const requiringFile = "" // no file requires m.file; the name begins with /, which stands for the site's folder
 	for _, text := range [...]string{
 		requiringFile, "/" + m.file, m.export, m.class, m.name,
 		c.Method, c.Path, c.RequestID, c.Address, c.BaseURL,

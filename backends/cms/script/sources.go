@@ -123,7 +123,7 @@ func (s *sources) read(name, file string) (string, error) {
 	if err := permitted(name, file); err != nil {
 		return "", err
 	}
-	// Check each folder of the path and the file, because a link could point to a file that permitted refuses.
+	// Check each folder of the path, and the file: a link could point to a file that the function permitted refuses.
 	for i, c := range file + "/" {
 		if c != '/' {
 			continue

@@ -20,7 +20,7 @@ const (
 	Text Kind = iota
 	Number
 	Bool
-	Time // compared in seconds since 1970; written as such, as 2026-01-02, or in RFC 3339
+	Time // compared in seconds since 1970; written as this number, as 2026-01-02, or in RFC 3339
 	Page
 )
 
@@ -39,8 +39,8 @@ type Set struct {
 	IDs []int64
 }
 
-// Status is the status of a page in its stored form: the number in the column status, which SQL texts contain as such.
-// The statuses before Unpublished are those of pages that may be seen without the right to edit them.
+// Status is the status of a page in its stored form: the number in the column status. SQL texts contain this number as
+// a literal. Pages with a status before Unpublished may be seen without the right to edit them.
 type Status int
 
 // The statuses.
@@ -62,8 +62,8 @@ type Scheme struct {
 	Templates map[string]int64 // the IDs by name
 	// Paths maps the results of Selector.Paths to page IDs. A path without a page is not in the map.
 	Paths map[string]int64
-	// View holds the templates whose published and hidden pages the user may see. Edit holds those whose pages in any
-	// status the user may see.
+	// View holds the templates whose published and hidden pages the user may see. Edit holds the templates whose pages the
+	// user may see in any status.
 	View, Edit Set
 	// Hidden includes hidden pages even if the selector has no "include".
 	Hidden bool
@@ -160,7 +160,7 @@ type compiler struct {
 	*Query
 	scheme          *Scheme
 	view, edit      Set      // those of scheme, restricted by "template"
-	statuses        []Status // that pages may have; may contain duplicates until addVisibility
+	statuses        []Status // that pages may have; may contain duplicates until addVisibility is called
 	statusTerm      []Status // statuses in "status="; nil without that term
 	hasTemplateTerm bool     // the selector contains "template"
 	sorts           []Value  // the values of "sort"
@@ -391,8 +391,8 @@ func (c *compiler) allowed(statuses []string, templates Set) string {
 	}
 	column := "p.template_id"
 	if !c.hasTemplateTerm {
-		// These are most of the templates. The unary plus keeps SQLite from using the index of templates, because other
-		// indexes are better then.
+		// Without the term "template", these are most of the templates, so other indexes are better than the index of
+		// templates. The unary plus keeps SQLite from using that index.
 		column = "+p.template_id"
 	}
 	return "(" + condition + " AND " + column + " IN (?" + strings.Repeat(", ?", len(templates.IDs)-1) + "))"

@@ -14,11 +14,11 @@ import (
 type Query struct {
 	Limit, Start int // the values of "limit" and "start"
 
-	// merged holds the IDs of the templates if the query is a union of one query for each template; see mergeTemplates.
-	// In this case where begins with the condition on the templates, and args with their IDs.
+	// merged holds the IDs of the templates if the query is a union of one query for each template; see mergeTemplates. In
+	// this case, the list where begins with the condition on the templates, and the list args begins with their IDs.
 	merged []int64
-	// joins are JOIN clauses with placeholders for joinArgs. where are conditions, connected by AND, with placeholders
-	// for args.
+	// joins are JOIN clauses with placeholders for joinArgs. The list where holds conditions, connected by AND, with
+	// placeholders for args.
 	joins, where   []string
 	joinArgs, args []any
 	keys           []key
@@ -93,7 +93,7 @@ func (q *Query) mergedSelect(columns string) (string, []any) {
 	}
 	part := "SELECT * FROM (SELECT " + exprs + " FROM cms_pages p WHERE " + strings.Join(conds, " AND ") + " ORDER BY " +
 		q.order + " LIMIT ?) AS "
-	// part, followed by the name of its alias, is the query for one template.
+	// The query for one template consists of part and the name of its alias.
 	lists, args := make([]string, len(q.merged)), make([]any, 0, len(q.args)+2*len(q.merged))
 	for i, id := range q.merged {
 		lists[i] = part + "l" + strconv.Itoa(i)

@@ -356,7 +356,7 @@ func (s *Service) purge(ctx context.Context) error {
 		return err
 	}
 	keepSince := now.Add(-keepFor).UnixMicro()
-	// begins is 0 for alerts of total budgets, which are kept; see keepFor.
+	// The column begins is 0 for alerts of total budgets, which are kept; see keepFor.
 	if _, err = s.db.Purge(ctx, purgeRows, `DELETE FROM gateway_alert_messages WHERE id IN (
 		SELECT m.id FROM gateway_alert_messages AS m JOIN gateway_alerts AS a ON a.id = m.alert_id
 		WHERE a.created_at < ? AND a.begins > 0 LIMIT ?)`, keepSince); err != nil {

@@ -16,8 +16,9 @@ type Alert struct {
 	// Kind is KindBudget, KindProviderKey, KindTest, or one of the kinds of a Watch.
 	Kind string    `json:"type"`
 	At   time.Time `json:"at"`
-	// On is the kind of the alert's subject and Holder its id, as in keychain.ImposedBudget; or OnProvider and the
-	// provider's code. Name is the holder's name at the time of the alert, which may be empty.
+	// On is the kind of the alert's subject, and Holder is the subject's id, as in keychain.ImposedBudget. For an alert of
+	// KindProviderKey, On is OnProvider and Holder is the provider's code. Name is the holder's name at the time of the
+	// alert; it may be empty.
 	On     string `json:"on"`
 	Holder string `json:"holder"`
 	Name   string `json:"name,omitempty"`
@@ -42,10 +43,10 @@ type Alert struct {
 	Begins *time.Time `json:"begins_at"`
 	Ends   *time.Time `json:"ends_at"`
 
-	// The fields below are as in the database; complete makes the exported ones from them. begins and ends are in Unix
-	// microseconds; 0 means that there is none.
-	// amount and spent are Amount and Spent in tokens or millionths of a US dollar. In alerts of a Watch they are
-	// Requests and Errors, or LimitMS and LatencyMS in microseconds.
+	// The fields below hold the values of the database, from which the method complete sets the exported fields. The
+	// fields begins and ends are in Unix microseconds; 0 means that there is no such time. The fields amount and spent are
+	// Amount and Spent in tokens or millionths of a US dollar. In alerts of a Watch they are Requests and Errors, or
+	// LimitMS and LatencyMS in microseconds.
 	begins, ends, amount, spent int64
 	money                       bool // whether amount and spent are in millionths of a US dollar
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// Kinds of alerts of a Watch. KindErrors begins an episode, which KindErrorsEnd ends, and likewise for latencies.
+// Kinds of alerts of a Watch. KindErrors marks the beginning of an episode and KindErrorsEnd its end; KindLatency and
+// KindLatencyEnd do the same for latencies.
 const (
 	KindErrors     = "errors.over"
 	KindErrorsEnd  = "errors.normal"
@@ -30,8 +31,8 @@ type Watch struct {
 	Errors int
 	// Latency is compared with the 95th percentile of the answers. 0 means that latencies raise no alerts.
 	Latency time.Duration
-	// Window is the length of the period up to now that is evaluated, at most timings.MaxWindow. An episode ends once
-	// its threshold has not been reached for as long as Window.
+	// Window is the length of the period that is evaluated. The period ends now, and Window is at most timings.MaxWindow.
+	// An episode ends once its threshold has not been reached for the duration Window.
 	Window time.Duration
 	// MinRequests is the smallest number of requests in the window that can raise an alert.
 	MinRequests int64

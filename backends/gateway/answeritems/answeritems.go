@@ -57,9 +57,9 @@ type Store struct {
 
 	mu      sync.Mutex              // guards the fields below up to full; never held during I/O
 	pending map[string]*pendingItem // the items that are not in the database yet, by row id
-	order   []*pendingItem          // what is to be written, the oldest first; includes items that Keep has replaced since
+	order   []*pendingItem          // items to be written, the oldest first; also those that Keep has replaced meanwhile
 	bytes   int                     // total length of the texts in order
-	full    bool                    // the last item was dropped; only the first one of several is logged
+	full    bool                    // whether the last item was dropped; of drops in a row, only the first is logged
 
 	wake          chan struct{} // has room for one value, with which Keep wakes run
 	stop, stopped chan struct{} // closed by Close, and by run when it returns

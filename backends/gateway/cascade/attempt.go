@@ -43,7 +43,7 @@ func (r *run) attempt(c *keychain.Candidate, key *keychain.Key, fixed ...string)
 	case f.class == lost:
 		f = r.attemptOnce(c, key, fixed, true)
 	case r.Memory.Tokens.Forget(c.Provider, key.Secret, f.status):
-		// The first attempt has blocked the key for its refused token, which was not the key's fault.
+		// The first attempt has blocked the key because its token was refused. The key itself was not at fault.
 		if f = r.attemptOnce(c, key, fixed, false); f == nil {
 			r.Memory.Health.reopen(ProviderScope(c), key.ID, c.Model.ID)
 		}

@@ -4,8 +4,8 @@
 //
 // A candidate is one model at one provider (keychain.Candidate). It stands for an entry of the user's model table, and
 // each entry belongs to a tier (low, medium or high). A format is the API in which a client asks or an upstream is
-// asked: chat completions, Responses, messages or Converse. The common form (hub.Request) is the form between two
-// formats.
+// asked: chat completions, Responses, messages or Converse. A request is translated from one format to another by way
+// of the common form (hub.Request).
 package cascade
 
 import (
@@ -28,10 +28,10 @@ import (
 
 // Options are the settings of one cascade. Zero values mean the defaults.
 type Options struct {
-	// FirstContent is the time from sending a request for a stream to its first
-	// content, by the tier of the candidate. Default: 20s low, 45s medium, 120s high.
+	// FirstContent limits the time from sending a request for a stream to its first content, by the tier of the candidate.
+	// Default: 20s low, 45s medium, 120s high.
 	FirstContent catalog.PerTier
-	// Answer is the time from sending a request without a stream to the end of the answer, by tier. Default: 8m. This
+	// Answer limits the time from sending a request without a stream to the end of the answer, by tier. Default: 8m. This
 	// leaves time for another candidate, since most clients give up after 10 minutes.
 	Answer catalog.PerTier
 	// Idle is the longest silence of a stream after its first content. Default: 60s. SSE comments count as a sign of
@@ -169,14 +169,14 @@ type run struct {
 	needs           wire.Needs
 	promptBytes     int64       // size of the prompt in bytes
 	estimatedTokens int64       // prompt tokens; 0 until promptTokens estimates them
-	chatLease       *wire.Lease // keeps the memory of a chat body, to which the converted req.Hub refers; else nil
+	chatLease       *wire.Lease // keeps a chat body in memory while req.Hub, converted from it, refers to it; else nil
 
 	// What has been seen so far. It decides the next step, and the error if no candidate answers.
 	refusals    []*failure // failures of class client, in order
 	lastClass   class      // class of the last failure; 0 if there was none
 	lastCause   error      // cause of the last failure, for the log
 	classes     uint32     // bit set of all classes that occurred
-	earliestEnd time.Time  // when the first of the cooldowns seen ends; zero if none was seen
+	earliestEnd time.Time  // the earliest end of a cooldown that was seen; zero if none was seen
 	usableLater bool       // a candidate was passed over that becomes usable by waiting
 	budgetSpent bool       // a key was passed over because its budget is spent
 
@@ -189,7 +189,7 @@ type run struct {
 	// The current attempt. attemptOnce sets key and resets link and streamFailure.
 	key           *keychain.Key
 	link          link     // its connection
-	dropped       []string // fields left out of the body sent; nil once commit has told the client
+	dropped       []string // fields that were left out of the sent body; nil once commit has told the client
 	streamFailure class    // failure after the commit point; 0 if there was none
 
 	explains bool   // set for Explain: nothing is sent

@@ -121,7 +121,7 @@ func classify(status int, h http.Header, e *wire.UpstreamError, isSet func(param
 		f.wait = clamp(wait, lastBackoff)
 	}
 	if f.code == "" && f.class == client {
-		f.code = "invalid_value" // the code of the gateway's own errors, since the client gets this one
+		f.code = "invalid_value" // the code of the gateway's own errors, because the client gets this error
 	}
 	f.code = cmp.Or(f.code, e.Type, statusCode(status))
 	return f

@@ -110,8 +110,8 @@ const (
 )
 
 // Stays remembers where moved conversations stay. A conversation is moved when the candidate or key whose turn it was
-// did not work and another one answered. Later requests of the conversation go to that other one first, since its
-// provider has cached the prompt. A conversation is forgotten when it has had no answer for stayTime.
+// did not work and another one answered. Later requests of the conversation go first to the one that answered, since
+// its provider has cached the prompt. A conversation is forgotten when it has had no answer for stayTime.
 type Stays struct {
 	mu    sync.Mutex
 	stays map[conversation]stay

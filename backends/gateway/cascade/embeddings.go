@@ -29,7 +29,7 @@ func (r *run) planVectors() ([]*keychain.Candidate, error) {
 	r.resolve(routing)
 	names := routing.Entries()
 	entry, isEntry := routing.Entry(r.model)
-	if !isEntry { // the name may lack the provider's name: take the first entry of that family
+	if !isEntry { // the name may be without a provider: take the first entry whose family has this name
 		for _, name := range names {
 			if c, _ := routing.Entry(name); c.Model.Embeddings && c.Model.Family == r.model {
 				entry = c

@@ -327,7 +327,7 @@ func (r *run) hub() (*hub.Request, error) {
 			return nil, fmt.Errorf("reading the request: %w", err)
 		}
 		r.req.Hub = h
-		r.chatLease = r.req.Chat.Lease // for the text that the request still needs after the commit point
+		r.chatLease = r.req.Chat.Lease // req.Hub refers to the text of the body, even after the commit point
 		r.chatLease.Take()
 	}
 	return r.req.Hub, nil

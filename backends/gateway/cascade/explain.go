@@ -14,8 +14,8 @@ type Plan struct {
 	Tier catalog.Tier
 	// Tried lists the candidates in the order in which they would be tried.
 	Tried []Step
-	// Skipped lists the candidates of the tier and the tiers below that cannot carry the request, or whose keys are all
-	// cooling down.
+	// Skipped lists those candidates, of the tier and the tiers below it, that cannot carry the request or whose keys are
+	// all cooling down.
 	Skipped []Step
 }
 

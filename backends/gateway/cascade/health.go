@@ -52,7 +52,7 @@ type State struct {
 	failures    int           // failures of a provider within the window
 	windowStart time.Time     // start of the window
 	backoff     time.Duration // length of a provider's last cooldown
-	witnesses   *witnesses    // for a provider's state for everyone; nil if no user saw a failure
+	witnesses   *witnesses    // only for the state of a provider for all users; nil if no user saw a failure
 }
 
 // troubled reports whether a success would change a provider's state. A nil state is not troubled.
@@ -101,8 +101,8 @@ const (
 )
 
 // Health records the cooldowns of providers, keys and models. It lives as long as the process and survives reloads. A
-// failure that one user can cause alone counts for that user only, such as a request that breaks a provider, or a
-// failure of the user's own server. Two kinds of failures count for everyone: those that no request can cause, and
+// failure that one user can cause alone, such as a request that breaks a provider or a failure of the user's own
+// server, counts for that user only. Two kinds of failures count for everyone: those that no request can cause, and
 // those that several users have had.
 type Health struct {
 	mu             sync.RWMutex // guards states, the states themselves and troubled
@@ -259,7 +259,7 @@ func (s *State) settle(now time.Time) {
 	}
 }
 
-// incident is one failure of a provider, in a request of one user, that is likely to pass.
+// incident is one failure of a provider in a request of one user. The failure is likely to pass.
 type incident struct {
 	provider, user string
 	// userServer is set if the provider is the user's own server.

@@ -24,15 +24,15 @@ type Learned struct {
 	now func() time.Time
 }
 
-// fixFormat is used like a parameter's name for a provider, such as a proxy, that answers 404 at the address of its
-// native format and must be asked by chat instead.
+// fixFormat takes the place of a parameter's name. It is for a provider, such as a proxy, that answers 404 at the
+// address of its native format and must be asked by chat instead.
 const fixFormat = "format"
 
-// fixCallIDs is used like a parameter's name for tool call ids that are too long, see usualCallID.
+// fixCallIDs takes the place of a parameter's name. It is for tool call ids that are too long, see usualCallID.
 const fixCallIDs = "tool_call_id"
 
-// fixToolsClash is used like a parameter's name for tools together with a reasoning effort. The request is sent in
-// another format, or without the effort if the provider has no other format.
+// fixToolsClash takes the place of a parameter's name. It is for tools together with a reasoning effort. The request is
+// then sent in another format, or without the effort if the provider has no other format.
 const fixToolsClash = "tools with reasoning_effort"
 
 // usualCallID is the limit for tool call ids, in characters, at a provider that refuses long ids. It is OpenAI's limit,

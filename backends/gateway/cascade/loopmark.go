@@ -19,8 +19,8 @@ const (
 )
 
 // Mark names a deployment in the Via field (RFC 9110, section 7.6.3) of the requests that it sends to its users' own
-// servers. A request that carries the mark already has come around in a loop, since a user can point a model at the
-// gateway itself.
+// servers. A user can point a model at the gateway itself. A request that already carries the mark has come around in
+// such a loop.
 type Mark struct{ names []string }
 
 // NewMark returns a mark made of ids that all nodes of a deployment share. The mark of the first id is sent; the marks

@@ -43,7 +43,7 @@ func (r *run) recordFailure(
 	case badKey:
 		end, cooldown, everyone = health.blockKey(provider, keyScope, InvalidKey), string(InvalidKey), shared
 	case skip, unable, looped, fixable, tooLong, policy, client, clientGone, lost, busy:
-		// These say nothing about the provider, the key or the model that later requests should know.
+		// Later requests can learn nothing from these failures about the provider, the key or the model.
 	}
 	r.noteCooldownEnd(end)
 	if end.IsZero() { // the failure was counted, but did not start a cooldown yet

@@ -259,9 +259,9 @@ type filter struct {
 	list     []*keychain.Candidate
 	examined int    // number of candidates added or left out
 	tooSmall int    // candidates left out for their context window
-	missing  string // what the last candidate left out lacks; empty if it may not be used
-	// forbidden is the list of allowed models because of which a candidate that can carry the request was left out. It
-	// is empty if no candidate was left out for this reason.
+	missing  string // what the candidate left out last lacks; empty if it lacks nothing but may not be used
+	// forbidden is the name of a list of allowed models. A candidate that can carry the request was left out because it is
+	// missing from this list. The name is empty if no candidate was left out for this reason.
 	forbidden string
 }
 

@@ -18,8 +18,8 @@ const (
 	maxDaily     = 24 * time.Hour
 )
 
-// buckets pairs the header with the remaining requests or tokens of a rate limit with the header that states when the
-// limit is reset. Daily limits may cause a cooldown of more than an hour.
+// buckets are the pairs of headers that describe a rate limit. The header remaining states the remaining requests or
+// tokens, and the header reset states when the limit is reset. Daily limits may cause a cooldown of more than an hour.
 var buckets = [...]struct {
 	remaining, reset string
 	daily            bool

@@ -14,16 +14,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/keychain"
 )
 
-// Order selects how the candidates of a tier are ordered that have the same place in the user's preferences and
+// Order selects how the candidates of a tier are ordered if they have the same place in the user's preferences and
 // priorities.
 type Order uint8
 
 // The orders. The zero value keeps the order of the catalog.
 const (
 	OrderCatalog Order = iota
-	// OrderPrice tries cheap candidates first, by the sum of three input tokens' and one output token's price.
+	// OrderPrice tries cheap candidates first. It compares the price of three input tokens plus one output token.
 	OrderPrice
-	// OrderLatency tries the candidates first that begin to answer soonest, by this node's measurements.
+	// OrderLatency tries fast candidates first. It compares how soon they begin to answer, by this node's measurements.
 	OrderLatency
 	// OrderWeights distributes conversations by Options.Weights.
 	OrderWeights

@@ -108,13 +108,13 @@ func (s *relay) convert(event wire.Event, err error) (progress wire.Progress, _ 
 	return progress, err
 }
 
-// maxPending is the number of pending bytes from which on events are written to the client although the upstream has
-// not paused.
+// maxPending is the number of pending bytes at which events are written to the client even if the upstream has not
+// paused.
 const maxPending = 32 << 10
 
-// relay carries one stream from an upstream to the client. It is also the reader of the upstream's body. Before a read
-// that might block it returns wire.ErrWait, upon which the pending events are written and flushed. So no event is
-// delayed, and a burst of events costs one write.
+// relay carries one stream from an upstream to the client. It is also the reader of the upstream's body. If events are
+// unsent after the commit point, Read returns wire.ErrWait before a read of the body that might block. The pending
+// events are then written and flushed. So no event is delayed, and a burst of events costs one write.
 type relay struct {
 	run       *run
 	pass      hub.Pass
@@ -128,8 +128,8 @@ type relay struct {
 	committed bool
 	thinks    bool   // the model has begun to think before the commit point
 	keepAlive []byte // the keep-alive message for the time after the commit point
-	// pending holds events for the client. The goroutine of run.relay appends to it without the mutex; once that
-	// goroutine is in drain, a timer's goroutine may write it.
+	// pending holds events for the client. The goroutine of run.relay appends to it without the mutex. Once that goroutine
+	// is in the method drain, the goroutine of a timer may write the events to the client.
 	pending     []byte
 	share       memory.Share // memory for unusually large events
 	silentBytes int          // bytes read since the last event for the client

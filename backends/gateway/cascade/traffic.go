@@ -23,8 +23,8 @@ type rings struct {
 	day    [24]bucket
 }
 
-// bucket counts the attempts in one time slot. Slots that differ by a multiple of the ring's length use the same
-// bucket, which holds the latest of them.
+// bucket counts the attempts in one time slot. Slots that differ by a multiple of the ring's length share a bucket,
+// which holds only the count of the latest slot.
 type bucket struct{ slot, n int64 }
 
 // newTraffic returns a Traffic without counts. now is its clock.

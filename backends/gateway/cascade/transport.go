@@ -42,8 +42,9 @@ func NewGuardedTransport(allowed []netip.Prefix) *http.Transport {
 	return t
 }
 
-// link is the state of the connection that an attempt uses. net/http calls its functions: connected in the goroutine of
-// RoundTrip, the others in goroutines of the connection, possibly after RoundTrip has returned.
+// link is the state of the connection that an attempt uses. net/http calls the methods that watch has registered: it
+// calls connected in the goroutine of RoundTrip, and the others in goroutines of the connection, possibly after
+// RoundTrip has returned.
 type link struct {
 	trace    httptrace.ClientTrace
 	connect  *time.Timer // limits the time until there is a connection; nil if it is not limited
@@ -98,9 +99,9 @@ var errUnprocessed = errors.New("the upstream did not process the request")
 // cascade repeats requests itself.
 func unprocessed() (io.ReadCloser, error) { return nil, errUnprocessed }
 
-// idleCloseTime is the time after sending within which the death of a reused connection is ascribed to the upstream's
-// idle timeout: the upstream had closed the connection before it saw the request. If the connection dies later the
-// request may be the cause, and the upstream may have worked on it.
+// idleCloseTime limits the time from sending a request to the death of a reused connection. Within this time, the
+// upstream's idle timeout is taken to be the cause: the upstream had closed the connection before it saw the request.
+// If the connection dies later the request may be the cause, and the upstream may have worked on it.
 const idleCloseTime = 5 * time.Second
 
 // died reports whether a connection died before any byte of an answer came, possibly because of an idle timeout:

@@ -178,7 +178,7 @@ func (r *run) releaseBody() {
 	r.req.Release()
 }
 
-// minReleased is the size in bytes from which on a body is released early.
+// minReleased is the smallest size of a body that is released early, in bytes.
 const minReleased = 64 << 10
 
 // maxDropped limits the number of names in the header that lists dropped parameters.

@@ -52,12 +52,12 @@ type Model struct {
 	Endpoints []string `json:"endpoints"`
 	// Retired models can be found by id but are not available.
 	Retired bool `json:"retired"`
-	// Assumed reports that some fields above are guesses, which are rather too permissive: trying a candidate in vain
-	// costs one attempt, but skipping one may cost the answer.
+	// Assumed reports that some fields above are guesses. The guesses permit too much rather than too little: trying a
+	// candidate in vain costs one attempt, but skipping one may cost the answer.
 	Assumed bool `json:"assumed"`
 	// Price is the list price or the operator's price; see OwnPrice.
 	Price Price `json:"-"`
-	// OwnPrice is the name in Prices of the operator's price from which Price was computed. It is empty for a list
+	// OwnPrice names the operator's price from which Price was computed; it is a key of Prices. It is empty for a list
 	// price.
 	OwnPrice string `json:"-"`
 	// Created is the day of release. Zero means unknown.

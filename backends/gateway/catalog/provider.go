@@ -59,12 +59,12 @@ type Provider struct {
 	Wires []string `json:"wires"`
 	// NoChat means that the provider does not speak the chat format at all.
 	NoChat bool `json:"no_chat"`
-	// PreferWire is the wire format into which a request is translated whose own format is not in Wires. It is set if a
-	// format loses less than chat. Default: WireChat.
+	// PreferWire is the wire format into which a request is translated if the request's own format is not in Wires. It is
+	// set if a translation into this format loses less than one into chat. Default: WireChat.
 	PreferWire string `json:"prefer_wire"`
-	// NativeTools reports that Wires accept everything that the vendor's clients send, above all every type of tool.
-	// The responses wire of other providers accepts functions only, so requests with other tools are sent to these in
-	// the chat format.
+	// NativeTools reports that Wires accept everything that the vendor's clients send, above all every type of tool. The
+	// responses wire of other providers accepts functions only, so these providers get requests with other tools in the
+	// chat format.
 	NativeTools bool `json:"native_tools"`
 	// WireBaseURLs are the base URLs of wires that do not use BaseURL; see WireURL.
 	WireBaseURLs map[string]string `json:"wire_base_urls"`
@@ -239,8 +239,8 @@ type Shape struct {
 	// Alternation requires that turns of user and assistant alternate, beginning with a user turn. Tool messages belong
 	// to the assistant turn before them, and an assistant message may follow them directly.
 	Alternation bool `json:"alternation"`
-	// CallsAnswered requires a result for each tool call of a finished turn; the provider refuses requests without
-	// these results. Alternation implies it.
+	// CallsAnswered requires a result for each tool call of a finished turn; the provider refuses requests without these
+	// results. Alternation implies CallsAnswered.
 	CallsAnswered bool `json:"calls_answered"`
 	// ToolCallID9 requires tool call ids of nine characters of [A-Za-z0-9].
 	ToolCallID9 bool `json:"tool_call_id_9"`
@@ -255,8 +255,9 @@ type Shape struct {
 	// DataURLImages reports that images can be sent only in data URLs. The gateway does not fetch images, so candidates
 	// of this provider are skipped for requests with other image URLs.
 	DataURLImages bool `json:"data_url_images"`
-	// PrefillField is the member that is set to true on a last assistant message to be continued. If it is empty the
-	// message is sent unchanged. Model.Prefill reports whether a model supports this at all.
+	// PrefillField is the member that is set to true in the last message, if this is an assistant message that the model
+	// is to continue. If it is empty the message is sent unchanged. Model.Prefill reports whether a model supports this at
+	// all.
 	PrefillField string `json:"prefill_field"`
 	// PrefillBaseURL is the base URL for requests with a prefill. Empty means BaseURL.
 	PrefillBaseURL string `json:"prefill_base_url"`
@@ -269,7 +270,8 @@ type Shape struct {
 	// of newer models refuse. It is used for reasoning models, if the provider speaks that wire. Empty means that chat
 	// accepts such requests.
 	ToolsWithEffort string `json:"tools_with_effort"`
-	// ThinkingSwitch reports that reasoning is turned off by thinking {"type":"disabled"} rather than by an effort.
+	// ThinkingSwitch reports that reasoning is turned off by the member thinking with the value {"type":"disabled"} rather
+	// than by an effort.
 	ThinkingSwitch bool `json:"thinking_switch"`
 	// ReasoningState is one of the State constants: the member in which this provider's chat format carries the state
 	// of a model's reasoning.

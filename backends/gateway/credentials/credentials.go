@@ -24,7 +24,8 @@ import (
 
 const (
 	fetchTimeout = 8 * time.Second
-	// expiryMargin is how long before its expiry a token is no longer used, since requests take some time to arrive.
+	// expiryMargin is the last part of a token's lifetime, in which the token is no longer used, since requests take some
+	// time to arrive.
 	expiryMargin = 2 * time.Minute
 	// defaultLifetime is the assumed lifetime of a token if the response states no lifetime.
 	defaultLifetime = 5 * time.Minute

@@ -110,7 +110,7 @@ func (a *applier) applyAliases(owner keychain.Owner, ownerName string, declared 
 			return atLine(alias.Line, ownerName+": alias "+alias.Name, err)
 		case i < 0:
 			a.note(Added, set.Target, "%s: alias %s", ownerName, alias.Name)
-		case stored[i].Target != set.Target: // equal if the file has a short form: low is stored as keychain-low
+		case stored[i].Target != set.Target: // not for a short form of the stored target: low is stored as keychain-low
 			a.note(Changed, stored[i].Target+" -> "+set.Target, "%s: alias %s", ownerName, alias.Name)
 		}
 	}

@@ -22,8 +22,9 @@ type Options struct {
 	Catalog *catalog.Catalog
 	// Resolve returns the text to which a reference in the file points. If it is nil, references are refused.
 	Resolve func(reference string) (string, error)
-	// Prune removes teams, members of the file's teams, and limits that are not in the file. Provider keys, aliases and
-	// prices that are not in the file are removed from owners for which the file lists some.
+	// Prune removes teams, members of the file's teams, limits, provider keys, aliases and prices that are not in the
+	// file. Provider keys and aliases are removed only from owners for which the file has a list of them, and prices only
+	// if the file has a list of prices.
 	Prune bool
 	// DryRun changes nothing, but reports the changes and errors of a real run.
 	DryRun bool

@@ -46,7 +46,7 @@ type Member struct {
 	User string
 	// Role is keychain.RoleMember or keychain.RoleAdmin.
 	Role string
-	// Default makes this team the user's default team, for which the user's keys count.
+	// Default makes this team the user's default team, for which the user's keys without a chosen team count.
 	Default bool
 	Line    int
 }

@@ -133,7 +133,8 @@ func (a *applier) applyPrices() error {
 		if !a.options.Prune || declared[e.Name] {
 			continue
 		}
-		// Prices are removed before others are added, because their number is bounded.
+		// Prices are removed before others are added. Otherwise the old and the new prices together might be more than
+		// ownprices.MaxPrices.
 		if err := ownprices.Remove(a.ctx, a.Service, e.Name); err != nil {
 			return err
 		}

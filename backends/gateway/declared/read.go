@@ -280,8 +280,8 @@ func jsonOf(n *yaml.Node) (json.RawMessage, error) {
 
 // refuseRepeated reports teams, members, users and default teams that are declared more than once.
 func (r *reader) refuseRepeated(f *File) {
-	// refuse reports an error if lines, which maps names to lines of the file, has the name already. Otherwise it adds
-	// the name.
+	// refuse reports an error if the map lines has the name already. Otherwise it adds the name. The map has the lines of
+	// the file, by name.
 	refuse := func(lines map[string]int, name string, line int, subject string) {
 		if earlier := lines[name]; earlier > 0 && name != "" {
 			r.errorAt(line, "%s %.100q is already declared in line %d", subject, name, earlier)

@@ -111,8 +111,8 @@ func (s *Service) Account(ctx context.Context, userID string) (*Account, error) 
 			return nil, err
 		}
 		s.changes.mu.Lock()
-		// An account without keys and models is not cached: its first key or model may be added on another node, whose
-		// notice arrives a moment after that node has confirmed the addition.
+		// An account without keys and models is not cached. Its first key or model may be added on another node, and the
+		// notice of the addition arrives a moment after that node has confirmed it.
 		if s.changes.n == version && len(account.keys)+len(account.models) > 0 {
 			s.accounts.SetWithTTL(userID, account, 1, s.ttl)
 		}

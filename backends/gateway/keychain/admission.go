@@ -78,7 +78,7 @@ func (id *Identity) bounds(list []bound) []bound {
 	return list
 }
 
-// holderPhrases are phrases for error messages, by the kind of holder, that name the holder of a limit.
+// holderPhrases maps the kind of a limit's holder to the phrase that names the holder in error messages.
 var holderPhrases = map[string]string{
 	spending.OwnKey: "the gateway key",
 	OnKey:           "the gateway key, together with the keys that share its limits,",
@@ -110,7 +110,7 @@ func (s *Service) Admit(ctx context.Context, counterStore counters.Store, id *Id
 	a := &Admission{counters: counterStore, requestID: random(20)}
 	for _, b := range bounds {
 		if err := a.take(ctx, b); err != nil {
-			_ = a.Done(ctx, 0) // after an error the counters forget the request after holdFor
+			_ = a.Done(ctx, 0) // if Done fails, the counters forget the request after holdFor
 			return nil, err
 		}
 	}

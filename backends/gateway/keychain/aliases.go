@@ -147,8 +147,8 @@ func (a *Account) aliasesFor(cat *catalog.Catalog, team string) map[string]strin
 	return aliases
 }
 
-// Claude is a prefix that clients may put before any name, such as claude-keychain-low and claude-openai/gpt-5.4-mini.
-// Some clients list only names that begin with it.
+// Claude is a prefix that clients may put before any name, as in claude-keychain-low and claude-openai/gpt-5.4-mini.
+// Some clients list only names that begin with this prefix.
 const Claude = "claude-"
 
 // Resolve returns the target of an alias, and any other name unchanged. The name of an entry is never taken for an

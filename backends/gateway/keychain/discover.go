@@ -81,7 +81,7 @@ func (s *Service) Discover(
 
 // found is what a search has found.
 type found struct {
-	models    []CustomModel   // in the order of the servers, in which they are also tried; their entry names are unique
+	models    []CustomModel   // in the order of the servers, in which the models are also tried; entry names are unique
 	asked     map[string]bool // base URLs of all servers that were asked
 	answering []string        // base URLs of the servers that listed models
 }

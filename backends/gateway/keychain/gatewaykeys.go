@@ -111,7 +111,7 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 		return nil, err
 	}
 	row, text := s.newKey(userID, false, options)
-	hash := hashKey(text) // for changeKey: if somebody has sent the text already, it is cached as unknown
+	hash := hashKey(text) // changeKey forgets this hash, which is cached as unknown if somebody has sent the text
 	limits := row.Limits
 	var created *GatewayKey
 	err = s.changeKey(ctx, func(c store.Conn) (_ string, err error) {
@@ -174,7 +174,7 @@ func (s *Service) UpdateKey(ctx context.Context, userID, keyID string, change Ke
 		return nil, err
 	}
 	var key *GatewayKey
-	if change.Impose { // concerns all keys that share the limits, not only the cached identity of this one
+	if change.Impose { // concerns all keys that share the limits, so it is not enough to discard one cached identity
 		err = s.changeLimits(ctx, func(c store.Conn) (err error) {
 			key, _, err = s.updateStored(ctx, c, userID, keyID, &change, unknown)
 			return err
@@ -351,7 +351,8 @@ func (s *Service) replaceKey(c store.Conn, old *GatewayKey) (key *GatewayKey, te
 // HeldKey is a gateway key with the name of its user or team.
 type HeldKey struct {
 	Key GatewayKey `json:"key"`
-	// User is the user's name or else mail address, or the name of the team that the key belongs to. It may be empty.
+	// User is the name of the user, or the mail address of a user without a name. If the key belongs to a team, User is
+	// the name of the team. It may be empty.
 	User string `json:"user"`
 	// OfTeam reports that the key belongs to a team rather than a person. Key.UserID is then the team's id.
 	OfTeam bool `json:"of_team"`

@@ -43,7 +43,7 @@ type cachedKey struct{ id *Identity }
 // not cache its stale result.
 type changes struct {
 	mu sync.Mutex
-	n  uint64 // the number of changes; mu guards it and, with it, the writing of results to the caches
+	n  uint64 // the number of changes; mu guards it, and is also held while results are written to the caches
 }
 
 // current returns the number of changes so far.
@@ -65,9 +65,9 @@ func (s *Service) forgetKey(hash string) {
 	s.keys.Del(hash)
 }
 
-// topic is the topic of notices between the nodes on a database. A notice consists of the sender's id and either "key"
-// with the hash of a gateway key, as in the database, or "account" with the id of a user. Any other text means that
-// everything may have changed.
+// topic is the topic of notices between the nodes on a database. A notice consists of the sender's id, a kind and an
+// id. For the kind "key" the id is the hash of a gateway key, as in the database. For the kind "account" it is the id
+// of a user. Any other text means that everything may have changed.
 const topic = "gateway"
 
 // notify sends a notice to the other nodes when the transaction c commits. kind and id are as described at topic.

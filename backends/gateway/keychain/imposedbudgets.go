@@ -26,8 +26,9 @@ type ImposedBudget struct {
 // maxLimitRows is the number of rows that EachImposedBudget reads at a time.
 const maxLimitRows = 500
 
-// limitsWithBudgets is a query for the limits with budgets that come after a kind and a holder. Another argument is a
-// time: if it is not 0, users and keys are left out unless one of their gateway keys was used since that time.
+// limitsWithBudgets is a query for the limits that have budgets, in the order of kind and holder. Its first arguments
+// are the kind and the holder after which it begins. A later argument is a time: if it is not 0, users and keys are
+// left out unless one of their gateway keys was used since that time.
 var limitsWithBudgets = func() string {
 	budgetColumns := make([]string, 0, 2*len(windowNames))
 	for w := range windowNames {

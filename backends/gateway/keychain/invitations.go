@@ -23,7 +23,7 @@ type Invitation struct {
 	Role      string    `json:"role"` // in the team
 	CreatedAt time.Time `json:"created_at"`
 	ExpiresAt time.Time `json:"expires_at"`
-	// AcceptedAt and AcceptedBy, the id of a user, are empty while the invitation is open.
+	// AcceptedAt and AcceptedBy are empty while the invitation is open. AcceptedBy is the id of a user.
 	AcceptedAt *time.Time `json:"accepted_at"`
 	AcceptedBy string     `json:"accepted_by,omitempty"`
 }

@@ -64,8 +64,8 @@ type Spending interface {
 	// Spent returns the sums spent from a purse that the key keyID draws on, including the amounts that this node has
 	// recorded but not yet stored. The sum over all time is filled only if total is set.
 	Spent(ctx context.Context, keyID string, p spending.Purse, total bool, now time.Time) (spending.WindowSums, error)
-	// Stored returns the sums spent from a purse according to the database, without amounts that are not yet stored.
-	// total is as for Spent.
+	// Stored returns the sums spent from a purse according to the database, without amounts that are not yet stored. As in
+	// Spent, the sum over all time is filled only if total is set.
 	Stored(ctx context.Context, p spending.Purse, total bool, now time.Time) (spending.WindowSums, error)
 	// Add records a request that was refused.
 	Add(r spending.Record)

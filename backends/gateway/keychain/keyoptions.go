@@ -20,14 +20,14 @@ type KeyOptions struct {
 	Limits
 	// EffortMode may be empty, which means EffortOverride.
 	EffortMode EffortMode
-	// TeamID is the team that requests with the key count for. The user must be a member. If TeamID is empty they count
-	// for the user's default team at the time of the request.
+	// TeamID is the team that requests with the key count for. The user must be a member. If TeamID is empty, requests
+	// count for the team that is the user's default team at the time of the request.
 	TeamID string
 	// Catalog has the models that AllowedModels may name, together with the user's own models. If it is nil,
 	// AllowedModels may name any model.
 	Catalog *catalog.Catalog
-	// Impose stores Limits as limits imposed by the operator, which the user cannot change. Only the operator may set
-	// it. If Limits is empty the key has no imposed limits, whatever the user's other keys have.
+	// Impose stores Limits as limits imposed by the operator, which the user cannot change. Only the operator may set it.
+	// If Limits is empty, the key has no imposed limits, even if the user's other keys have some.
 	Impose bool
 }
 

@@ -19,8 +19,9 @@ type Limited struct {
 	Holder string `json:"holder"`
 	// Name is the name of the team or user, or the label of the key. It may be empty.
 	Name string `json:"name"`
-	// UserID is the user if the holder is a user or the key of a user, the id of the team if it is a key of a team, and
-	// empty otherwise. User is the name that belongs to UserID. It may be empty.
+	// UserID is the id of the user if the holder is a user or a user's key. It is the id of the team if the holder is a
+	// team's key, and empty for any other holder. User is the name of the user or team with the id UserID. It may be
+	// empty.
 	UserID string `json:"user_id,omitempty"`
 	User   string `json:"user,omitempty"`
 	// Limits are those that apply now, including a raise.

@@ -232,8 +232,8 @@ func (id *Identity) Forbids(c *Candidate) (list string) {
 }
 
 // Budgets limit the spending of a day, a week, a month and in total. Days, weeks (which begin on Monday) and months are
-// those of UTC. Nil means unlimited. Tokens are those of the prompt and of the answer. Requests of models with unknown
-// price count no money; limit these by tokens.
+// those of UTC. Nil means unlimited. Tokens are those of the prompt and of the answer. Requests to models with unknown
+// price add nothing to the dollars spent, so limit these models by tokens.
 type Budgets struct {
 	TokensPerDay   *int64             `json:"tokens_per_day"`
 	TokensPerWeek  *int64             `json:"tokens_per_week,omitempty"`

@@ -25,10 +25,10 @@ type User struct {
 	TeamID string `json:"team_id,omitempty"`
 	// SuspendedAt is when the user was suspended. It is nil for an active user.
 	SuspendedAt *time.Time `json:"suspended_at,omitempty"`
-	// WaitingSince is the time of the first sign-in of a user who still needs an operator's approval, and nil
-	// otherwise.
+	// WaitingSince is set for a user who still needs an operator's approval. It is the time of the user's first sign-in.
+	// For other users it is nil.
 	WaitingSince *time.Time `json:"waiting_since,omitempty"`
-	// Service reports that this is no person but the account of a team, which has the same id.
+	// Service reports that this is the account of a team, not a person. The account has the same id as the team.
 	Service bool `json:"service,omitempty"`
 }
 

@@ -20,8 +20,8 @@ type Candidate struct {
 	// operator.
 	Keys   []Key
 	Custom bool // whether this is a custom model
-	// Place is the number of the candidate's group within the tier; lower numbers are tried earlier. Candidates of a
-	// group are equal by the user's preferences and priorities.
+	// Place is the number of the candidate's group within the tier; lower numbers are tried earlier. The user's
+	// preferences and priorities make no difference between the candidates of a group.
 	Place int
 	// Shadows reports that the name of this custom model begins with the code of a catalog provider.
 	Shadows bool
@@ -58,7 +58,8 @@ func (c *Candidate) Efforts() []string {
 	return c.Provider.Shape.ReasoningEfforts
 }
 
-// Routing holds the candidates of an Account, chosen from the models of a catalog and the user's own, in order.
+// Routing holds the candidates of an Account in the order in which they are tried. They are chosen from the models of a
+// catalog and from the user's own models.
 type Routing struct {
 	catalog *catalog.Catalog
 	// Connected reports that a key serves the user, or that the user has an enabled custom model.
@@ -66,8 +67,8 @@ type Routing struct {
 	// tiers holds the candidates of each tier in the order in which they are tried.
 	tiers   [catalog.High + 1][]*Candidate
 	entries map[string]*Candidate
-	// named holds the catalog's entries by the ids of their models, and also by the part of the id after its last
-	// slash, in the order of the tiers.
+	// named holds the catalog's entries by the ids of their models, in the order of the tiers. If an id has a slash, the
+	// entry is also listed under the part after the last slash.
 	named   map[string][]*Candidate
 	aliases map[string]string
 }
@@ -177,7 +178,7 @@ func (a *Account) route(cat *catalog.Catalog, team string) *Routing {
 			r.entries[e.Entry] = c
 		}
 		if e.Tier == 0 {
-			c.Tier = catalog.High // the tier with the longest time limit; requests reach this entry by its name only
+			c.Tier = catalog.High // without a tier, an entry is reached by its name only; High has the longest time limit
 			continue
 		}
 		inTier := c

@@ -20,7 +20,7 @@ type NewUsers struct {
 	// Limits are imposed on new users.
 	Limits Limits
 	// Team is the name of the team to which new users are added unless a rule or an invitation names another team. The
-	// team is created if it does not exist. If Team is empty they are in no team.
+	// team is created if it does not exist. If Team is empty, new users are added to no team.
 	Team string
 }
 
@@ -45,8 +45,9 @@ type Arrival struct {
 	// Groups are the names of the person's groups at the identity provider. The person is added to the existing teams
 	// with these names. Only the first maxGroups names count.
 	Groups []string
-	// Complete reports that the identity provider stated all claims that the rules use. Only then are people removed
-	// from teams, since a token may have been requested without a claim.
+	// Complete reports that the identity provider stated all claims that the rules use. Only then are people removed from
+	// teams. A missing claim does not mean that a rule no longer applies, since the token may have been requested without
+	// the claim.
 	Complete bool
 	// Invitation is the token of the invitation that the person brings, or empty.
 	Invitation string

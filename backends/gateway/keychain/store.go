@@ -373,8 +373,8 @@ func (s *Service) upsertPreferences(c store.Conn, userID string, p Preferences) 
 	return err
 }
 
-// largeBatch is the number of rows that are encrypted again at a time, with a new master key, in columns with large
-// texts.
+// largeBatch is the batch size for columns with large texts. A batch consists of the rows that are encrypted again at a
+// time with a new master key.
 const largeBatch = 5
 
 // Sealed lists the columns of the gateway's tables that hold sealed (encrypted) texts.

@@ -14,7 +14,7 @@ import (
 )
 
 // Team is a group of users whose requests count together. A user can be in several teams. A key of the user counts for
-// the team that was chosen when the key was created, else for the user's default team.
+// the team that was chosen when the key was created. If there is none, the key counts for the user's default team.
 type Team struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`

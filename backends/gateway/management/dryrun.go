@@ -31,7 +31,7 @@ type dryRunAnswer struct {
 	Tier       *string        `json:"tier"` // null if the model is an entry
 	Candidates []plannedModel `json:"candidates"`
 	Skipped    []plannedModel `json:"skipped"`
-	// Error is the error that a client would get without any attempt at a provider, or null.
+	// Error is the error that a client would get before any provider is tried. It is null if there is no such error.
 	Error *dryRunError `json:"error"`
 }
 

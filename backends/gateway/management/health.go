@@ -29,7 +29,7 @@ type providerHealth struct {
 	Keys       []keyHealth `json:"keys"`
 }
 
-// keyHealth is the health of a key that the user can use. Masked shows a part of the key if it is the user's own. It is
+// keyHealth is the health of a key that the user can use. Masked shows a part of a key that belongs to the user. It is
 // empty for keys of others.
 type keyHealth struct {
 	ID     string `json:"key_id"`

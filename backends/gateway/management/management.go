@@ -49,7 +49,7 @@ type Service struct {
 }
 
 // A handler serves a route. An idHandler serves a route for one user or team, an ownerHandler one for an owner of
-// provider keys or aliases. The guards below wrap the latter two in a handler.
+// provider keys or aliases. The guards below turn an idHandler or an ownerHandler into a handler.
 type (
 	handler      = func(c *rest.Call) (any, error)
 	idHandler    = func(c *rest.Call, id string) (any, error)

@@ -86,7 +86,8 @@ func (l *Lists) keyCounts(provider string) *Keys {
 // readKeys counts the stored keys that the policy allows. It records the ids of keys that belong to the organisation or
 // to a team.
 func (l *Lists) readKeys(c store.Conn, policy catalog.OwnKeys) error {
-	// A row is a shared key, or counts the keys of all users for one provider; id is then empty.
+	// A keyRow describes one shared key, or it counts the keys that all users have for one provider. In the second case id
+	// is empty.
 	type keyRow struct {
 		provider, owner, id string
 		count               int64
@@ -167,7 +168,8 @@ func (l *Lists) To(m *catalog.Model) Access {
 		case keychain.OnUser:
 			a.RefusedUsers += list.users
 		default:
-			// A team can have two lists, of the operator and of its administrators. They follow one another.
+			// A team can have two lists, one set by the operator and one set by the team's administrators. In l.lists they
+			// follow one another.
 			if n := len(a.RefusedTeams); n == 0 || a.RefusedTeams[n-1].ID != list.team.ID {
 				a.RefusedTeams = append(a.RefusedTeams, list.team)
 			}

@@ -6,8 +6,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/backends/gateway/catalog"
 )
 
-// CodexModel is a model in the form that Codex reads, from the member models of GET /v1/models?client_version=… and
-// from the file of its option model_catalog_json.
+// CodexModel is a model in the form that Codex reads. Codex finds such models in the member models of the response to
+// GET /v1/models?client_version=…, and in the file that its option model_catalog_json names.
 type CodexModel struct {
 	Slug             string       `json:"slug"`
 	DisplayName      string       `json:"display_name"`

@@ -36,7 +36,7 @@ func (s *Source) lines(ctx context.Context, group string, q timings.Query) ([]*l
 	}
 	bySubject := make(map[subject]*line, len(spent))
 	list := make([]*line, 0, len(spent))
-	// lineOf returns the line of a subject. If it does not exist lineOf adds it, with the names of the subject.
+	// lineOf returns the line of a subject. If the line does not exist, lineOf adds it with the names of the subject.
 	lineOf := func(key subject, names Line) *line {
 		if bySubject[key] == nil {
 			bySubject[key] = &line{Line: names}

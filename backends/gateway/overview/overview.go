@@ -37,8 +37,9 @@ type Line struct {
 	Model    *string `json:"model,omitempty"`
 	TeamID   *string `json:"team_id,omitempty"`
 	Team     *string `json:"team,omitempty"`
-	// Requests is the number of requests that were answered or failed, and Failed is the number of failed ones. For a
-	// model both count attempts, including attempts after which another model answered.
+	// Requests is the number of requests that were answered or failed, and Failed is the number of failed ones. In the
+	// line of a model, Requests and Failed count attempts at that model, including attempts after which another model
+	// answered.
 	Requests int64 `json:"requests"`
 	Failed   int64 `json:"failed"`
 	// ErrorRate is Failed divided by Requests, and nil if Requests is zero.

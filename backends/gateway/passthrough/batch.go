@@ -48,7 +48,7 @@ func DescribedUsage(cat *catalog.Catalog, o *Resource, batch []byte, now time.Ti
 	}
 	r.AddUsage(&u)
 	m := modelOf(cat, o.Provider, name)
-	if m == nil { // a model with unknown price, or if there is no name perhaps several models
+	if m == nil { // the model's price is unknown; without a name, the batch may even have several models
 		return r, name != ""
 	}
 	r.Model = m.ID

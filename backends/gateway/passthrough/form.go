@@ -27,8 +27,8 @@ const (
 	maxField       = 64 << 10 // length of a field that the gateway reads completely
 )
 
-// Form is a multipart body. Its parts are encoded again, so that the provider cannot read another model in the body
-// than the gateway did.
+// Form is a multipart body. Its parts are encoded again, so that the provider reads the same model from the body as the
+// gateway did.
 type Form struct {
 	Model string
 	// Fields are the short fields before the streamed part.

@@ -21,8 +21,8 @@ type Names struct {
 	TeamID  string
 	// Provider is the code of the provider.
 	Provider string
-	// Forbids returns a phrase for a list of allowed models in which the candidate is missing, or an empty string if
-	// the sender may use the candidate. A nil Forbids allows all candidates.
+	// Forbids returns an empty string if the sender may use the candidate. Otherwise it returns a phrase for the list of
+	// allowed models in which the candidate is missing. A nil Forbids allows all candidates.
 	Forbids func(c *keychain.Candidate) (list string)
 }
 
@@ -53,7 +53,7 @@ func (n *Names) AtProvider(name string) (string, error) {
 		}
 	}
 	c, known := routing.Entry(n.Provider + "/" + id)
-	if !known { // a model that is missing from the catalog, or that candidate left out
+	if !known { // a model that is missing from the catalog, or that the method candidate left out
 		c = n.Account.CandidateFor(n.Catalog, n.TeamID, n.Provider, id)
 	}
 	if err := n.checkAllowed(name, c); err != nil {
@@ -104,8 +104,8 @@ func (n *Names) errOtherProvider(name, entry string) error {
 		"the model %q is %s, but the batch goes to %s, which has other models", name, wire.Mask(entry, 200), n.Provider)
 }
 
-// Input is an io.WriteCloser that checks the models in the input file of a batch, which is written to it. One line at a
-// time is held in memory. The provider reads the file unchanged, so its models must have the provider's names.
+// Input is an io.WriteCloser to which the input file of a batch is written. It checks the models in the file, and holds
+// one line at a time in memory. The provider reads the file unchanged, so its models must have the provider's names.
 type Input struct{ lines }
 
 // NewInput returns an Input. grow is called before more memory is used, with the total size needed; its error ends the

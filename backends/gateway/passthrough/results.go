@@ -32,8 +32,8 @@ func NewResults(cat *catalog.Catalog, o *Resource, now time.Time, grow func(size
 	return r
 }
 
-// maxModels limits the models with a usage record of their own in one batch. A record without a model counts the
-// results of all further models, with an unknown price.
+// maxModels is the largest number of models in one batch that get usage records of their own. The results of all
+// further models are counted in a record without a model and with an unknown price.
 const maxModels = 100
 
 // add adds the result in a line. Failed requests have no usage and add nothing.

@@ -27,8 +27,9 @@ type purses struct {
 }
 
 // Purse identifies a set of requests whose spending is summed, because a budget applies to all of them: the requests of
-// one key, of the keys that share a key's limits, of a user, of a team or of the whole organisation, or through a
-// provider key. A request is paid from several purses, for instance from those of its key, of its user and of its team.
+// one key, of the keys that share a key's limits, of a user, of a team or of the whole organisation, or the requests
+// sent with one provider key. A request is paid from several purses, for instance from those of its key, of its user
+// and of its team.
 type Purse struct {
 	On string // OwnKey, OfKey, OfUser, OfTeam, OfOrganisation or OfProviderKey
 	ID string // id of the key, of the key with the shared limits, of the user or of the team; or Organisation
@@ -133,8 +134,8 @@ func (s *Ledger) purse(p Purse, keyID string, now time.Time) *purseSpend {
 	if log == nil {
 		return s.purses.join(p, keyID, now)
 	}
-	// While the log is locked, no record is added between join and the loop, and another goroutine may have joined the
-	// purse before.
+	// Another goroutine may have joined the purse since the lookup above, so lookup is called again. While the log is
+	// locked, no record is added between join and the loop.
 	log.mu.Lock()
 	defer log.mu.Unlock()
 	if spend := s.purses.lookup(p, keyID); spend != nil {

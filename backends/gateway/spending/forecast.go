@@ -19,8 +19,8 @@ type Forecast struct {
 // paceDays is the number of days before today that are averaged: a whole week, because weekends differ from other days.
 const paceDays = 7
 
-// minPace is the shortest time since midnight for which the spending of today is extrapolated to a day. Before that,
-// this much time is assumed to have passed.
+// minPace is the shortest time since midnight for which the spending of today is extrapolated to a day. If less time
+// has passed, the extrapolation assumes that minPace has passed.
 const minPace = time.Hour
 
 // Forecast computes the spending of today and of this month, and estimates that of the whole month.
@@ -38,7 +38,7 @@ func (s *Ledger) Forecast(ctx context.Context) (Forecast, error) {
 	}
 	var f Forecast
 	var inWeek MicroUSD
-	days := 0 // number of days before today, within the week, since the first spending
+	days := 0 // number of days before today since the first spending, at most paceDays
 	for i := range lines {
 		l := &lines[i]
 		day, err := time.Parse(time.DateOnly, l.Day)

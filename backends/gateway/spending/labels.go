@@ -13,8 +13,9 @@ const (
 	labelEndUser = "end_user"
 )
 
-// MaxLabels limits the number of different tags, and of different end users, with sums on a UTC day. Further labels are
-// counted as OtherLabels. If several nodes add new labels at the same moment, the limit may be exceeded by a few.
+// MaxLabels limits the number of different tags that have sums on a UTC day, and likewise the number of different end
+// users. Further labels are counted as OtherLabels. If several nodes add new labels at the same moment, the limit may
+// be exceeded by a few.
 const MaxLabels = 1000
 
 // OtherLabels is the name under which the sums of all labels beyond MaxLabels are stored.

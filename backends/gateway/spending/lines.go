@@ -12,9 +12,9 @@ import (
 
 // Query selects sums of the spending of all users.
 type Query struct {
-	// From (inclusive) and To (exclusive) bound the period, in UTC days or, with the group hour, in hours. With hours
-	// From is rounded down and To is rounded up to a whole hour. A zero To means tomorrow. A zero From means 30 days
-	// before To, or one day with the group hour.
+	// From (inclusive) and To (exclusive) bound the period in UTC days. If By contains hour, they bound it in hours: From
+	// is rounded down and To is rounded up to a whole hour. A zero To means tomorrow. A zero From means 30 days before To
+	// or, if By contains hour, one day before To.
 	From, To time.Time
 	// By lists the groups to sum by: organisation (everything in one line), team, user, key, provider, model, tag,
 	// end_user, day, hour. If it is empty the groups are team and model. Users and keys cannot be combined with team,
@@ -130,12 +130,12 @@ var nameTables = []struct{ group, table string }{
 type spendingSource struct {
 	table string
 	unit  string // the column with the time of a row: day or hour
-	// modelTable is the table with the same sums for all teams together. It is empty if the rows of table are not by
-	// team.
+	// modelTable is the table with the same sums for all teams together. It is empty if the table in the field table has
+	// no rows by team.
 	modelTable string
 	byUser     bool     // whether the primary key of table begins with user_id
 	labelKind  string   // for gateway_label_days: the kind of labels to read
-	groups     []string // the groups that this source has, of those that not every source has
+	groups     []string // the groups of this source, without those that every source has
 }
 
 // memberDays is the source of the sums by user within a team.
@@ -268,7 +268,8 @@ func (s *Ledger) Spending(ctx context.Context, q Query) ([]Line, error) {
 func (s *Ledger) compare(
 	ctx context.Context, q *Query, source *spendingSource, groups []*spendingGroup, start, end int64, lines []Line,
 ) error {
-	// The lines with the highest cost of the two periods may differ, so q.Limit does not apply to the preceding one.
+	// The lines with the highest cost in the preceding period may be others than in this one, so q.Limit does not apply to
+	// the preceding period.
 	q.Limit = MaxLines
 	if columns, _ := columnsOf(groups); len(columns) == 1 { // read the other period for these lines only
 		for i := range lines {

@@ -79,10 +79,10 @@ type Log struct {
 	pending    []Record      // not taken for a batch yet
 	taken      []Record      // being written in batches; older than pending
 	memory     []Record      // the slice of which taken is the end
-	spare      []Record      // an empty slice, whose memory pending gets when its records become taken
+	spare      []Record      // an empty slice that becomes pending when the pending records become taken
 	written    int64         // number of records removed from taken
 	dropped    int64         // number of records dropped since the last Flush
-	wake       chan struct{} // has room for one value, with which Add asks run to write a full batch
+	wake       chan struct{} // Add sends a value to make run write a full batch; has room for one value
 	stop       chan struct{} // closed by Close
 	stopped    chan struct{} // closed by run when it returns
 	once       sync.Once     // closes stop

@@ -195,7 +195,7 @@ func usageStatement(userID string, start, end int64, groups []int) (string, []an
 // headEnd, the days from fromDay to toDay, and the hours from tailBegin to end. The end of each part is exclusive.
 func wholeDays(start, end int64) (headEnd, fromDay, toDay, tailBegin int64) {
 	fromDay, toDay = (start+23)/24, end/24
-	if fromDay > toDay { // the period is a part of one day: all of it is in the first part
+	if fromDay > toDay { // the period is inside of one day, so the first part has all of it
 		return end, 0, 0, end
 	}
 	return fromDay * 24, fromDay, toDay, toDay * 24

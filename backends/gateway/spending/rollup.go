@@ -137,8 +137,8 @@ func unixHour(t time.Time) int64 { return schema.Micros(t) / time.Hour.Microseco
 
 func unixDay(t time.Time) int64 { return unixHour(t) / 24 }
 
-// batchSums holds the sums of a batch of records, for each table the rows to which they are added. The rows are sorted,
-// so that nodes that write the same rows at the same time do not deadlock.
+// batchSums holds the sums of a batch of records. For each table it has the rows to which the sums are added. The rows
+// are sorted, so that nodes that write the same rows at the same time do not deadlock.
 type batchSums struct {
 	hours, days, teamHours, teamDays, modelHours, modelDays, memberDays, labels []*sumsRow
 	userTotals, keyTotals, teamTotals                                           []*sumsRow

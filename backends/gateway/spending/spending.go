@@ -7,13 +7,13 @@
 // the spending of each user, key or team before a day began. The spending of a period is the difference between the
 // totals of two days, so each line of a report needs two rows, however long the period is. The totals up to now change
 // in the transactions that write the log. A job computes the totals of each day three days after its end. Older than
-// 100 days only the totals of Mondays are kept. If a period begins or ends on a day without totals, those of the
-// nearest day are corrected by the sums of the days in between.
+// 100 days only the totals of Mondays are kept. If a period begins or ends on a day without totals, the totals of the
+// nearest day are used, and corrected by the sums of the days in between.
 //
-// Reports by model, provider and day and on everything read gateway_model_days and gateway_model_hours. Reports by tag
-// and end user read gateway_label_days, and reports on a team by user gateway_member_days. Only reports that combine
-// users or keys with models or days read the sums of each user and day (gateway_usage_days), as does a user's own
-// report.
+// Reports by model, provider and day, and reports on everything, read gateway_model_days and gateway_model_hours.
+// Reports by tag and end user read gateway_label_days, and reports on a team by user read gateway_member_days. The sums
+// of each user and day (gateway_usage_days) are read only by reports that combine users or keys with models or days,
+// and by a user's own report.
 package spending
 
 import (

@@ -38,8 +38,8 @@ const (
 	untilNow = 1<<31 - 1
 	// noDay is a day for which no totals exist.
 	noDay = -1
-	// totalsSettled is how long after the end of a day its totals are computed. Records that wait in memory while the
-	// database is down are younger than that.
+	// totalsSettled is how long after the end of a day its totals are computed. By then all records of the day are stored,
+	// since records that wait in memory while the database is down are younger than that.
 	totalsSettled = 3 * 24 * time.Hour
 	// dailyTotals is the number of past days for which the totals of each day are kept. Of earlier days only those of
 	// Mondays are kept.
@@ -133,8 +133,9 @@ func (t *totals) spentBetween(c *calendar, start, end int64) (table string, args
 	}
 	parts := []string{t.differenceStatement()}
 	args = []any{storedFrom, storedTo}
-	// The days between the period's ends and the days with totals are added if they are inside of the period only, and
-	// subtracted if they are inside of the difference only. correct does nothing for an empty or reversed period.
+	// The days between the period's ends and the days with totals are corrections. Days of the period that the difference
+	// lacks are added, and days of the difference that are outside of the period are subtracted. correct does nothing for
+	// an empty or reversed period.
 	correct := func(startDay, endDay int64, sign string) {
 		if startDay < endDay {
 			parts, args = append(parts, t.daysStatement(sign)), append(args, startDay, endDay)
@@ -207,7 +208,8 @@ func (w *sweep) addTotals(ctx context.Context) error {
 		if err != nil || c.end == 0 {
 			return err
 		}
-		// The new totals are those of the day previous, plus the sums of the days from previous to day.
+		// previous is the earlier day from whose totals the new totals are computed. The sums of the days from previous
+		// (inclusive) to day (exclusive) are added to them.
 		previous, storedAs := c.last, c.last
 		if c.last == 0 {
 			previous, storedAs = c.begin, noDay

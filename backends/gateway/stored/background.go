@@ -252,7 +252,7 @@ func (r *run) startFlushing() (stop func()) {
 			err := t.log.flush(ctx, t)
 			cancel()
 			switch {
-			case errors.Is(err, errGone): // or the answer is stored already, together with all of its events
+			case errors.Is(err, errGone): // cancelled or deleted, or the answer is stored already with all of its events
 				r.cancel(errGone)
 				return
 			case t.log.full():

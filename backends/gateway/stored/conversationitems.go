@@ -14,8 +14,8 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// sealedItem is an encrypted item of a conversation. The id is that of the item in items to be stored, and the primary
-// key of the row in items that were read.
+// sealedItem is an encrypted item of a conversation. For an item to be stored, id is the id of the item. For an item
+// that was read, it is the primary key of the row.
 type sealedItem struct {
 	id, sealed string
 	size       int // length of the plain text in bytes

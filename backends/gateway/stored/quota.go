@@ -12,8 +12,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// How long the total size of an owner's stored objects is cached: with room left, and with no room left. Data that this
-// process stores meanwhile is added to the cached size; that of other nodes is not.
+// How long the total size of an owner's stored objects is cached: sizeTTL while the owner has room left, and fullTTL
+// while there is none. Data that this process stores meanwhile is added to the cached size. Data that other nodes store
+// is not.
 const (
 	sizeTTL  = time.Minute
 	fullTTL  = time.Second

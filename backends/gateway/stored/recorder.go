@@ -61,7 +61,7 @@ func (r *Recorder) Write(p []byte) (int, error) {
 		r.buffer = append(r.buffer, p...)
 		return len(p), nil
 	}
-	searchFrom := max(len(r.buffer)-1, 0) // no event ends before this: its end could be split after the first \n
+	searchFrom := max(len(r.buffer)-1, 0) // the buffer has no whole event yet, but may end with the first \n of frameEnd
 	r.buffer = append(r.buffer, p...)
 	r.out = r.out[:0]
 	unread := r.buffer

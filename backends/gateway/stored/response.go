@@ -90,7 +90,7 @@ func (r *response) object() []byte {
 		return object
 	}
 	members := []member{{"status", `"` + r.status + `"`}}
-	if r.status == statusFailed { // the process was lost, so the sealed text does not have the error
+	if r.status == statusFailed { // the process that generated the answer was lost, so the sealed text has no error
 		members = append(
 			members, member{
 				"error",

@@ -81,7 +81,7 @@ type Service struct {
 	working   int                   // number of runs that may generate their answers
 	queue     []*run                // runs that wait for their turn
 	closed    bool                  // no further run is accepted
-	running   sync.WaitGroup        // the runs between enter and leave; enter adds to it while mu is held
+	running   sync.WaitGroup        // the runs between the calls of enter and leave; enter adds to it while mu is held
 }
 
 // New creates a service. It starts no goroutines until it is used. observe is called after each run of a job; see

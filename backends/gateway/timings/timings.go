@@ -62,7 +62,7 @@ type Sample struct {
 	Kind Kind
 	// TeamID is set for the kind Team; empty means no team. Provider and Model are set for the kind Model.
 	TeamID, Provider, Model string
-	// Took is the time until the answer was complete. If Failed is set Took is ignored.
+	// Took is the time until the answer was complete. It is ignored if Failed is set.
 	Took   time.Duration
 	Failed bool
 }

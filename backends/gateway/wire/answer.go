@@ -18,7 +18,7 @@ var ErrBroken = errors.New("the upstream sent a broken answer")
 // ErrNoFinish is the error of a stream that ended without a finish_reason.
 var ErrNoFinish = errors.New("stream ended without a finish reason")
 
-// Progress describes how far a stream has come with one of its events.
+// Progress describes how far a stream has come after one of its events.
 type Progress struct {
 	// Proof is set if the event has content for the client, so that the candidate has proved itself.
 	Proof bool

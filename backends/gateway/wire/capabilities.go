@@ -14,7 +14,7 @@ const (
 	NeedPrefill
 	// NeedChoices is set if n > 1.
 	NeedChoices
-	// NeedOwnFormat is set if something in the request can only be understood by an upstream of the client's own format
-	// that gets the client's bytes.
+	// NeedOwnFormat is set if a part of the request can only be understood by an upstream of the client's own format. That
+	// upstream must get the client's bytes.
 	NeedOwnFormat
 )

@@ -24,8 +24,8 @@ const (
 
 // EventStream converts a stream in Amazon's event stream encoding to server-sent events. The event's name is the
 // frame's :event-type or :exception-type. A malformed frame, or a frame larger than MaxEvent, causes an error that
-// wraps ErrBroken. If the body implements Roomer its Room is called before a large frame is buffered. An EventStream
-// must be used by one goroutine at a time.
+// wraps ErrBroken. If the body implements Roomer, its method Room is called before a large frame is buffered. An
+// EventStream must be used by one goroutine at a time.
 type EventStream struct {
 	body    io.ReadCloser
 	room    func(size int) error // nil if memory is not accounted for

@@ -75,7 +75,7 @@ func ScanTerm(s *jsontext.Scanner, dst **Served, member Term) error {
 			word = jsontext.Known(raw, "flex", "priority", "batch", "fast", "us")
 		}
 	}
-	if word != "" || *dst != nil { // ordinary service must replace an earlier value, but needs no Served of its own
+	if word != "" || *dst != nil { // ordinary service replaces an earlier value, but no Served is allocated for it alone
 		allocated(dst).Terms[member] = word
 	}
 	return err

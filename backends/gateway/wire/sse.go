@@ -19,7 +19,7 @@ var ErrEventTooLarge = errors.New("event larger than 8 MiB")
 // again later.
 var ErrWait = errors.New("nothing to read yet")
 
-// Roomer is implemented by a reader under an EventReader or EventStream that accounts for memory.
+// Roomer is implemented by readers that account for memory and from which an EventReader or EventStream reads.
 type Roomer interface {
 	// Room is called before an unusually large event is buffered, with the size of the buffers in bytes. An error ends
 	// the stream. Room is called with a size of 0 when that memory is no longer needed.
@@ -41,7 +41,7 @@ var (
 
 // Event is one server-sent event (WHATWG HTML, section 9.2). The bytes are valid until the next call of Next.
 type Event struct {
-	// Name is the value of the event field. Empty means "message".
+	// Name is the value of the field "event". An empty name means "message".
 	Name []byte
 	// Data is the data lines joined by \n. Name and Data are valid UTF-8.
 	Data []byte
@@ -50,7 +50,7 @@ type Event struct {
 }
 
 // EventReader splits a stream into events. Lines may end in \n, \r\n or \r. It reads from the stream only if its buffer
-// contains no complete event. So a reader below it that flushes to its client before each read delays no event.
+// contains no complete event. So if the underlying reader flushes to its client before each read, no event is delayed.
 type EventReader struct {
 	r             io.Reader
 	buf           []byte
@@ -223,7 +223,7 @@ func ValidUTF8Len(text []byte) int {
 	return n
 }
 
-// span is a range of offsets in the buffer, without the byte at to.
+// span is the range [from, to) of offsets in the buffer.
 type span struct{ from, to int }
 
 func (s span) empty() bool { return s.from == s.to }

@@ -66,7 +66,7 @@ func ParseUpstreamError(status int, body []byte) *UpstreamError {
 	e.Type = scalarText(object.Get("type"))
 	e.Code = scalarText(object.Get("code"))
 	if status := scalarText(object.Get("status")); status != "" && object.Get("code").Type == gjson.Number {
-		e.Code = status // Gemini: code repeats the HTTP status, status names the reason
+		e.Code = status // Gemini's errors repeat the HTTP status as code, and state the reason as status
 	}
 	if e.Code == "" {
 		e.Code = scalarText(root.Get("errors.0.code"))

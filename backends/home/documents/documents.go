@@ -172,7 +172,7 @@ func (l *Library) render(name string, source []byte) (*Page, error) {
 	page := &Page{Name: name, Title: name, URL: l.urlOf(name)}
 	context := parser.NewContext(parser.WithIDs(make(anchors)))
 	tree := markdown.Parser().Parse(text.NewReader(source), parser.WithContext(context))
-	current := &section{page: page} // the section that the walk is in; its heading and its text are collected first
+	current := &section{page: page} // the section of the current node; it is added to the page when it is complete
 	var sectionText strings.Builder
 	// endSection adds the current section to the page.
 	endSection := func() {

@@ -12,8 +12,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// anchors generates the IDs of headings as the common repository hosts do, so that links to them work in both
-// places. It contains the IDs that are in use.
+// anchors generates the IDs of headings as the common repository hosts do, so that links to headings work both there
+// and here. It contains the IDs that are in use.
 type anchors map[string]bool
 
 // Generate implements parser.IDs.

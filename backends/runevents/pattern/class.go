@@ -29,10 +29,10 @@ var (
 	// shorthands maps each shorthand to the name of its class. An upper-case letter denotes the complement of the
 	// class.
 	shorthands = map[rune]string{'d': "digit", 's': "space", 'w': "word"}
-	// complements contains the members of the complements, for use in brackets.
+	// complements maps each upper-case shorthand to the members of the complement, for use in brackets.
 	complements = map[rune]string{
 		'D': `\P{Nd}`,
-		// The rest of Unicode is listed explicitly, because bracket expressions cannot be nested.
+		// The characters outside of the class are listed explicitly, because bracket expressions cannot be nested.
 		'S': `\x00-\x08\x0e-\x1b\x7f-` + "\u0084\u0086-\u009f" + `\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Co}`,
 		'W': "\\x00-/:-@\\[-\\^`\\{-\u00a9" + `\p{M}\p{Nl}\p{No}\p{Pd}\p{Ps}\p{Pe}\p{Pi}\p{Pf}\p{Po}‿⁀⁔︳︴﹍-﹏＿\p{S}\p{Z}\p{Cf}\p{Co}\p{Cc}`,
 	}

@@ -44,7 +44,7 @@ func (q *query) eventColumns() (columns []string, ok bool) {
 // becomes the beginning of its hour. Events are thus grouped before shared texts are looked up, often along an index.
 func (s *selectCompiler) groupedEvents(columns, aggregates []string) string {
 	base := s.q.entity.alias
-	// The condition of the query and the tables that it needs belong to the subquery.
+	// The subquery contains the condition of the query and joins the tables that the condition needs.
 	inner := &selectCompiler{
 		c: s.c, q: s.q, suffix: s.suffix, joined: make(map[string]bool), narrow: s.narrow, latest: s.latest,
 	}
@@ -57,7 +57,7 @@ func (s *selectCompiler) groupedEvents(columns, aggregates []string) string {
 		}
 		items[i] = group[i] + " AS " + column
 	}
-	whereClause := inner.where() // must be called before from, which joins the tables that the condition uses
+	whereClause := inner.where() // must be called before the method from, which joins the tables that the condition uses
 	return "(SELECT " + strings.Join(slices.Concat(items, aggregates), ", ") + " FROM " + inner.from() + whereClause +
 		" GROUP BY " + strings.Join(group, ", ") + ") " + base + s.suffix + s.joins()
 }

@@ -233,7 +233,7 @@ func (s *selectCompiler) where() string {
 
 // selectRows returns a SELECT of the given expressions, without aggregates.
 func (s *selectCompiler) selectRows(items []string) string {
-	whereClause := s.where() // must be called before from, which joins the tables that the condition uses
+	whereClause := s.where() // must be called before the method from, which joins the tables that the condition uses
 	order := s.orderBy(s.value)
 	return "SELECT " + strings.Join(items, ", ") + " FROM " + s.from() + whereClause + order + s.limitClause()
 }
@@ -310,7 +310,7 @@ func (s *selectCompiler) limitClause() string {
 // (groupedEvents). The column n is then the number of events that a row represents.
 func (s *selectCompiler) aggregate() (string, []cell) {
 	inner := innerColumns{names: make(map[string]string)}
-	toString := make(map[string]string) // SQL of the function to_string, which adds a parameter, by field and template
+	toString := make(map[string]string) // SQL of to_string by field and template, made once since it adds a parameter
 	groupColumn := func(col column) string {
 		if col.function != "to_string" {
 			return inner.name(s.groupable(col.field))
@@ -358,7 +358,7 @@ func (s *selectCompiler) aggregate() (string, []cell) {
 	case useGroups:
 		source = s.groupedEvents(columns, []string{"COUNT(*) AS n"})
 	default:
-		whereClause := s.where() // must be called before from, which joins the tables that the condition uses
+		whereClause := s.where() // must be called before the method from, which joins the tables that the condition uses
 		source = s.from() + whereClause
 	}
 	sql := "SELECT " + strings.Join(outer, ", ") + " FROM (SELECT " + strings.Join(inner.sql, ", ") + " FROM " + source +

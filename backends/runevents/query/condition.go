@@ -132,7 +132,7 @@ func orNull(f *field, col, test string, acceptNull bool) string {
 	return "(" + test + " OR " + col + " IS NULL)"
 }
 
-// manyValues is the number of values from which on an array is passed as a single parameter.
+// manyValues is the smallest number of values for which an array is passed as a single parameter.
 const manyValues = 50
 
 // in returns the SQL condition of an "in" clause with an array or, if negated is true, of its negation.
@@ -247,7 +247,8 @@ func (s *selectCompiler) textCondition(f *field, test func(column string) string
 		return orNull(f, col, col+" IN (SELECT id FROM "+f.dictionary+" WHERE "+test("name")+")", acceptNull)
 	}
 	j := s.q.entity.join(f.alias)
-	// The latest reports are few rows of a large table, unless the table contains rows that all reports share.
+	// The latest reports refer to only a few rows of a large joined table, unless all reports share the rows of that
+	// table.
 	fewRows := s.narrow || s.latest && j != nil && !j.reused
 	if j == nil || j.large && fewRows {
 		return test(s.column(f.alias, f.column))
@@ -361,7 +362,7 @@ func (s *selectCompiler) nodeState(x *nodeExpr, negated bool) string {
 		cutoff := s.c.arg(s.c.cutoff)
 		test = "deactivated_at > " + cutoff + " OR expired_at > " + cutoff
 		if negated {
-			// The comparisons are null for an active node, which must meet the negation.
+			// An active node must meet the negation, although the comparisons are null for it.
 			test = "NOT COALESCE(deactivated_at > " + cutoff + ", 1 = 0) AND NOT COALESCE(expired_at > " + cutoff + ", 1 = 0)"
 		}
 	}

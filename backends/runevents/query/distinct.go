@@ -44,8 +44,8 @@ func (s *selectCompiler) latestEvents(w *window) string {
 }
 
 // relatedResources defines the tables picked and kin. The table run_resources has several rows for a resource that
-// occurs at different positions in catalogs. kin maps the IDs of all these rows to one of them, the column same,
-// because comparing IDs is faster than comparing types and titles.
+// occurs at different positions in catalogs. kin maps the IDs of all these rows to the ID of one of them, which is in
+// the column "same", because comparing IDs is faster than comparing types and titles.
 const relatedResources = `, picked AS MATERIALIZED (SELECT id, type, title FROM run_resources WHERE id IN (SELECT resource FROM matching))` +
 	`, kin AS MATERIALIZED (SELECT x.id AS resource, MIN(p.id) AS same FROM picked p JOIN run_resources x ON substr(x.title, 1, 100) = substr(p.title, 1, 100)` +
 	` AND x.title = p.title AND x.type = p.type GROUP BY x.id)`

@@ -9,8 +9,8 @@
 // # Limits
 //
 // A query has up to 1 MiB, 64 levels, 20,000 values, 2,000 clauses, 16 regular expressions of 1,000 bytes and 16 inner
-// queries. Each piece of the answer must be ready within Options.Timeout, and the last piece within Options.MaxTime. At
-// most Options.Wide queries run at the same time that are restricted neither in time nor to a node or a report.
+// queries. Each piece of the answer must be ready within Options.Timeout, and the last piece within Options.MaxTime. Of
+// the queries that are restricted neither in time nor to a node or a report, at most Options.Wide run at the same time.
 //
 // # Regular expressions
 //

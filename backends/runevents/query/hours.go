@@ -16,10 +16,10 @@ func hourStart(timestamp string) string {
 	return fmt.Sprintf("%[1]s - (%[1]s %% %[2]d + %[2]d) %% %[2]d", timestamp, hourLength)
 }
 
-// maxHours is a number of hours since 1970 that is greater than those of all times; -maxHours is less than all.
+// maxHours is a number of hours since 1970 that is later than all times; -maxHours is earlier than all times.
 const maxHours = 1 << 40
 
-// interval is a range of times in milliseconds, including from and excluding until.
+// interval is the range [from, until) of times in milliseconds.
 type interval struct{ from, until int64 }
 
 // timeBounds returns the interval to which a predicate restricts events. ok is false if the predicate contains any

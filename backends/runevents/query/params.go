@@ -20,7 +20,7 @@ const (
 	paging    = "limit offset order_by include_total"
 	distincts = "distinct_resources distinct_start_time distinct_end_time"
 	counting  = "summarize_by count_by counts_filter"
-	// inert lists parameters that do not change the rows of an answer. pretty changes the white space.
+	// inert lists parameters that do not change the rows of an answer. The parameter pretty changes only the white space.
 	inert = "pretty optimize_drop_unused_joins origin include_facts_expiration"
 	// jolokia lists parameters that do not change the answers for beans.
 	jolokia = "maxDepth maxCollectionSize maxObjects ignoreErrors includeStackTrace serializeException canonicalNaming mimeType"
@@ -29,8 +29,8 @@ const (
 // otherEntities is the key in allowedParams for all entities without an entry of their own.
 const otherEntities = "rows"
 
-// allowedParams lists the parameters of each endpoint, by the entity as in Serve. The empty name means the root
-// endpoint.
+// allowedParams maps the endpoints to their parameters. A key is an entity as in Serve, or otherEntities. The empty
+// name means the root endpoint.
 var allowedParams = map[string][]string{
 	"events":                 strings.Fields("query " + paging + " " + distincts + " " + inert),
 	"event-counts":           strings.Fields("query " + paging + " " + distincts + " " + counting + " " + inert),

@@ -19,7 +19,7 @@ type part struct {
 	cells    []cell
 }
 
-// manyRows is the limit of a query above which its answer counts as long.
+// manyRows is the largest limit with which the answer to a query does not count as long.
 const manyRows = 1000
 
 // inParts reports whether rows with the given columns are written in parts. This is the case for rows of events on
@@ -86,7 +86,8 @@ func newPartWriter(ctx context.Context, tx *sql.Tx, p part) (*partWriter, error)
 	if err != nil {
 		return nil, err
 	}
-	// The rows of the statement have one more column than cells: the ID. A part without content reserves its place.
+	// The rows of the statement have one more column than there are cells: the ID. An empty part reserves the place of the
+	// ID.
 	st := &statement{cells: p.cells, parts: make([]part, 1), hashColumn: -1}
 	return &partWriter{rowWriter: newRowWriter(nil, st, ""), lookup: lookup}, nil
 }

@@ -9,9 +9,9 @@ import (
 
 // plan is a checked request, ready to be executed.
 type plan struct {
-	entity   string    // as in Serve, but the plural for one node, environment or producer
+	entity   string    // as in Serve, but in the plural if one node, environment or producer is requested
 	query    *query    // nil unless the answer consists of rows or counts
-	counts   []*counts // for the count endpoints; their common query for events is in query
+	counts   []*counts // set for the count endpoints; the query for events that they share is in the field query
 	distinct *window   // for distinct_resources; otherwise nil
 	total    bool      // the answer has the header X-Records with the number of all rows
 	pretty   bool      // the answer is indented

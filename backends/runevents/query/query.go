@@ -39,7 +39,8 @@ type Options struct {
 	// NodePurge is the time after which queries for inactive nodes no longer return a deactivated or expired node,
 	// because it is about to be deleted. The default is 14 days.
 	NodePurge time.Duration
-	// CorrectiveChange shows corrective_change unchanged. By default it is always null.
+	// CorrectiveChange means that answers contain corrective_change unchanged. By default corrective_change is always
+	// null.
 	CorrectiveChange bool
 	// Before is called before each query of the database. It may be nil.
 	Before func(ctx context.Context)

@@ -21,10 +21,10 @@ const (
 	maxAllBuffered = 64 << 20
 )
 
-// querySlots limits how many queries use a database connection at the same time: each query needs one of the slots in
-// all. A long answer, which does not fit into the buffer, uses its connection while the client reads it. It therefore
-// needs one of the slots in long, too, of which there are half as many. On PostgreSQL, a quarter of the connections is
-// reserved for submissions, which use the same pool.
+// querySlots limits how many queries use a database connection at the same time. Each query needs a slot of the
+// semaphore all. A long answer, which does not fit into the buffer, uses its connection while the client reads it. It
+// therefore needs a slot of the semaphore long, too, which has half as many slots. On PostgreSQL, a quarter of the
+// connections is reserved for submissions, which use the same pool.
 type querySlots struct {
 	once   sync.Once
 	all    *semaphore.Weighted // connections

@@ -59,7 +59,7 @@ type (
 		field  *field
 		values []any
 	}
-	// nullExpr tests whether the field is null or, if null is false, whether it is not null.
+	// nullExpr tests whether the field is null. If its own field null is false, it tests whether the field is not null.
 	nullExpr struct {
 		field *field
 		null  bool
@@ -82,7 +82,8 @@ type (
 		field *field
 		truth bool
 	}
-	// nodeExpr tests whether the node to which a row belongs is active or, if active is false, inactive.
+	// nodeExpr tests whether the node to which a row belongs is active. If its field active is false, it tests whether the
+	// node is inactive.
 	nodeExpr struct{ active bool }
 )
 

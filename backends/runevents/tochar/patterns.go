@@ -13,8 +13,8 @@ type timePattern struct {
 	name string
 	// sql is the pattern for PostgreSQL. It is empty if the result does not depend on the time.
 	sql string
-	// number returns the value of a numeric pattern. The value is padded with zeros to the given number of digits;
-	// after FM, only if the width is fixed.
+	// number returns the value of a numeric pattern. The field digits is the number of digits to which the value is padded
+	// with zeros. After FM, the value is padded only if fixed is true.
 	number func(time.Time) int
 	digits int
 	fixed  bool

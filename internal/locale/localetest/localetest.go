@@ -178,7 +178,7 @@ func (x *Texts) command(location string, command *parse.CommandNode) {
 	for _, arg := range command.Args {
 		x.node(location, arg)
 	}
-	// text returns an argument, from 1 on, if it is a string literal, and otherwise "".
+	// text returns argument i of the command, counted from 1, if it is a string literal, and "" otherwise.
 	text := func(i int) string {
 		if i < len(command.Args) {
 			if s, ok := command.Args[i].(*parse.StringNode); ok {

@@ -35,7 +35,7 @@ type Provider struct {
 	UserInfo map[string]any
 	// Answer is added to the parameters of the authorization response.
 	Answer url.Values
-	// Down makes every request fail, and Lost only the requests for that path.
+	// Down makes every request fail. Lost is the path of requests that fail even if Down is false.
 	Down bool
 	Lost string
 	// Sign makes the ID token from claims. Default: ES256 with Key.

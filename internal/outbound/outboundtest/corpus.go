@@ -1,5 +1,5 @@
-// Package outboundtest has addresses to which no fetch from a foreign address may connect, in the spellings of
-// attackers.
+// Package outboundtest has addresses, spelled as attackers spell them, to which no fetch from a foreign address may
+// connect.
 package outboundtest
 
 import (

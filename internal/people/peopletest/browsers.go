@@ -17,7 +17,7 @@ type Site struct {
 	// URL is the URL of the service, and Provider its provider.
 	URL      string
 	Provider *oidclogintest.Provider
-	// Start is the path that begins a sign-in, and Callback that to which the provider redirects. Inside is a path that
+	// Start is the path that begins a sign-in. Callback is the path to which the provider redirects. Inside is a path that
 	// is answered with status 200 only if the browser is signed in.
 	Start, Callback, Inside string
 	// Claims are added to the claims of each person.

@@ -26,9 +26,9 @@ type Service struct {
 	Member, Unproven func(email string) (account string)
 	// Suspend, Restore and Delete change an account's status.
 	Suspend, Restore, Delete func(account string)
-	// Adopts reports whether a verified address leads to an existing account, and Across whether it does so even if a
-	// person of another issuer has the account. JoinsUnconfirmed reports whether people with an unverified address get
-	// an account.
+	// Adopts reports whether a verified address leads to an existing account. Across reports whether it does so even if a
+	// person of another issuer has the account. JoinsUnconfirmed reports whether people with an unverified address get an
+	// account.
 	Adopts, Across, JoinsUnconfirmed bool
 }
 

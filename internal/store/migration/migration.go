@@ -1,5 +1,5 @@
-// Package migration handles the text of a service's migrations, apart from any database: the names of their files,
-// words that each engine spells differently, and whether older programs can still use the database after them.
+// Package migration handles the text of a service's migrations, apart from any database: the names of the files, words
+// that each engine spells differently, and whether older programs can still use the database after the migrations.
 package migration
 
 import (

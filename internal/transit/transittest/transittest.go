@@ -52,7 +52,7 @@ type Faults struct {
 	Answer string
 	// Redirect is a URL to which every request is redirected with 307.
 	Redirect string
-	// DER encodes signatures in ASN.1, and Standard in standard base64 with padding.
+	// DER encodes signatures in ASN.1. Standard encodes them in standard base64 with padding.
 	DER, Standard bool
 	// NoRenewal makes tokens that cannot be renewed.
 	NoRenewal bool

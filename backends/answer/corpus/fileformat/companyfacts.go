@@ -56,8 +56,8 @@ func readJSON(_ context.Context, r io.Reader, base Source, out Emit) error {
 	return out(s, err)
 }
 
-// candidateFact is a fact that a file has as data, with the fields that decide between several facts of one metric and
-// period: the same revenue may be tagged with two concepts, and filed again a year later.
+// candidateFact is a fact that a file has as data. A file may have several facts of one metric and period, because the
+// same revenue may be tagged with two concepts, or filed again a year later; rank and filed decide between them.
 type candidateFact struct {
 	kernel.Fact
 	rank  int    // the rank of the fact's concept; a smaller rank is better

@@ -12,8 +12,8 @@ import (
 // 100,50". Whether "1.100" is 1100 or 1.1 is decided by the other numbers near it: it is 1100 if one of them has a
 // decimal comma, and 1.1 if one of them has a decimal point.
 
-// The two characters, called marks, that are a decimal mark in some notations and separate thousands in others. They
-// are indexes of pointOrComma.
+// point and comma stand for the two characters, called marks, that are a decimal mark in some notations and separate
+// thousands in others. The constants are indexes of pointOrComma.
 const (
 	point = iota
 	comma
@@ -41,7 +41,7 @@ const (
 
 // roleOf returns the role of a mark, point or comma, in a part of a table.
 func (n *notation) roleOf(mark int) role {
-	other := 1 - mark // if one of the marks separates thousands, the other one is the decimal mark, and the reverse
+	other := 1 - mark // if one of the marks separates thousands, the other one is the decimal mark, and vice versa
 	isDecimal := n.decimals[mark] || n.groups[other]
 	isGroup := n.groups[mark] || n.decimals[other]
 	switch {

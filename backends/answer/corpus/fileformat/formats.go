@@ -28,15 +28,16 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/text"
 )
 
-// Emit receives a document of a file, or the error that was found in the document. In case of an error s has only the
+// Emit receives a document of a file, or the error that was found in the document. If err is not nil, s has only the
 // fields that are known. If Emit returns an error, the reader of the file stops and returns that error.
 type Emit func(s Source, err error) error
 
 // Format is a file format that can be read.
 type Format struct {
 	MaxSize int64 // the largest size of a file in bytes; 0 for a list of documents, which is read one by one
-	// Read reads the documents of a file and calls out with each. base has the fields that are known before reading,
-	// such as the default title. Read returns an error if the file cannot be read any further.
+	// Read reads the documents of a file and passes each one to the function out. The parameter base has the fields
+	// that are known before reading, such as the default title. Read returns an error if the file cannot be read any
+	// further.
 	Read func(ctx context.Context, r io.Reader, base Source, out Emit) error
 }
 
@@ -146,8 +147,8 @@ func readMeta(name string, base Source) (Source, error) {
 	return r.source(base)
 }
 
-// record is a document as a line of JSONL, a description file or front matter describes it. The members of Issuer, if
-// it is an object, and the members Ticker, Exchange, CIK and Aliases describe the same company.
+// record is the description of a document in a line of JSONL, a description file or front matter. The members of
+// Issuer, if it is an object, and the members Ticker, Exchange, CIK and Aliases describe the same company.
 type record struct {
 	Title     string          `json:"title"`
 	URL       string          `json:"url"`

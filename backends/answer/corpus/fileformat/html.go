@@ -48,8 +48,8 @@ func ReadHTML(_ context.Context, r io.Reader, base Source, out Emit) error {
 	return out(s, nil)
 }
 
-// htmlReader converts HTML to Markdown. It collects the text of a paragraph in line, until endParagraph moves it to
-// text, and the paragraphs of a page in text, until endPage moves them to pages.
+// htmlReader converts HTML to Markdown. The field line collects the text of a paragraph until endParagraph moves it to
+// the field text, which collects the paragraphs of a page. When the page is complete, endPage moves them to pages.
 type htmlReader struct {
 	source    Source // the fields of the document except its pages
 	fileTitle string // the title derived from the file name, which a title in the document replaces

@@ -32,7 +32,7 @@ type tagging struct {
 }
 
 // tagContext is the period of a tagged figure. The figure is for the whole issuer unless the context has a dimension,
-// such as a segment.
+// such as a segment. If start is empty, the figure is for a single day, which is end.
 type tagContext struct {
 	start, end   kernel.Day // start is empty if the figure is for the day end
 	hasDimension bool
@@ -60,7 +60,7 @@ func (t *tagging) walk(n *html.Node, depth int) {
 	if depth > maxDepth {
 		return
 	}
-	// The prefix of "context" and "unit" differs, as in "xbrli:context". They contain no further tags.
+	// The elements "context" and "unit" have a prefix, which varies, as in "xbrli:context". They contain no further tags.
 	switch _, name, _ := strings.Cut(n.Data, ":"); {
 	case n.Type != html.ElementNode: // a text, or the document itself
 	case n.Data == "ix:nonfraction" && len(t.figures) < maxTags:

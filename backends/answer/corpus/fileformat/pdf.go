@@ -58,7 +58,7 @@ func readPDF(ctx context.Context, r io.Reader, base Source, out Emit) error {
 	return out(base, nil)
 }
 
-// errOver is returned to a program that writes too much, and ends it.
+// errOver is the error with which a bounded writer ends a program that writes too much.
 var errOver = errors.New("too much output")
 
 // bounded is a writer that keeps the first limit bytes. It does not embed a bytes.Buffer, because io.Copy would call

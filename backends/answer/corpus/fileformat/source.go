@@ -43,7 +43,7 @@ type Source struct {
 	Prices    []Price
 
 	// Former is the default URL of the document's file, if the description file has another URL. An earlier ingest may
-	// have stored the document there. It may be empty.
+	// have stored the document under the default URL. Former may be empty.
 	Former string `json:"-"` // not a part of Digest
 }
 
@@ -79,7 +79,7 @@ var corpusID = regexp.MustCompile(`^corpus:[A-Za-z0-9._~/-]{1,200}$`)
 
 // Check normalizes and validates the fields of a source. It returns a *RefusedError for a field that is not valid.
 func (s *Source) Check() error {
-	// line returns the value of the field name as one line of at most MaxTitle characters.
+	// line returns a value as one line of at most MaxTitle characters. The parameter name is the name of the field.
 	line := func(name, value string) (string, error) {
 		value = text.Short(text.Storable(strings.ToValidUTF8(text.Normal(value), "\uFFFD")), MaxTitle)
 		if !text.IsLine(value) {

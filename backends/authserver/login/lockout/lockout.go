@@ -1,6 +1,7 @@
-// Package lockout counts failed sign-ins by identity and source address, and locks a pair of them with too many
-// failures for a time. An address from which too many different identities fail is locked as a whole, for any identity.
-// The counts are kept in memory and are bounded. A lock lasts its full time, however many other identities are tried.
+// Package lockout counts failed sign-ins by identity and source address. It locks a pair of an identity and an address
+// for some time if the pair has too many failures. An address from which too many different identities fail is locked
+// as a whole, for any identity. The counts are kept in memory and are bounded. A lock lasts its full time, however many
+// other identities are tried.
 package lockout
 
 import (
@@ -51,7 +52,7 @@ type Lockout struct {
 
 	mu        sync.Mutex    // protects the following fields
 	table                   // of identities, each at one address
-	addresses table         // of addresses, which count the different identities that failed
+	addresses table         // of addresses; each entry counts the different identities that failed
 	warnedAt  time.Duration // since begun; zero if there was no warning yet
 }
 
@@ -76,7 +77,7 @@ func (l *Lockout) Of(identity, address string) Key {
 	text = append(text, identity[:min(len(identity), MaxIdentity)]...)
 	text = append(append(text, 0), address...) // no address contains NUL
 	identityHash := sha256.Sum256(text)
-	// The hashed text has no NUL, so that the hash differs from the hash of any identity.
+	// Unlike the hashed text of an identity, this text has no NUL, so that its hash differs from the hash of any identity.
 	addressHash := sha256.Sum256(append(append(text[:0], l.salt[:]...), address...))
 	return Key{hash(identityHash[:16]), hash(addressHash[:16])}
 }

@@ -17,15 +17,15 @@ type table struct {
 type entry struct {
 	key  hash
 	ends time.Duration // of the window or of the lock, since the lockout began
-	// window is set if this identity was counted as one that failed from its address: it is the end of the address's
-	// window at that time. Otherwise it is 0.
+	// window is set if this identity was counted among the identities that failed from its address. It is the end that the
+	// window of the address had at that time. Otherwise it is 0.
 	window     time.Duration
 	prev, next uint32 // the neighbours in the list
 	failures   uint32 // for an address: the number of different identities that failed
 	locked     bool
 }
 
-// The lists. The value is the index of the list's head, an empty entry between the last entry and the first.
+// The lists. A list is denoted by the index of its head, which is an empty entry between the last entry and the first.
 const (
 	counted uint32 = iota
 	locked

@@ -108,8 +108,9 @@ func (c *Call) admin() error {
 	return c.Show("admin", "Administration", adminPage{list, next != ""})
 }
 
-// boardSettings holds the values of the settings form. texts and flags have an element for each of kernel.AllSettings:
-// of a flag, the form shows and reads the element in flags, and of any other setting the element in texts.
+// boardSettings holds the values of the settings form. The slices texts and flags have an element for each of
+// kernel.AllSettings. For a flag, the form shows and reads the element in flags. For any other setting, it shows and
+// reads the element in texts.
 type boardSettings struct {
 	kernel.Settings
 	texts []string

@@ -262,7 +262,8 @@ func sanitizerMembers() map[string]member {
 		rt.check(err)
 		return rt.value(sanitized)
 	}
-	// specArguments returns the second argument of apply or valid, which is the spec of a sanitizer, and the others.
+	// specArguments takes the second argument of apply or valid, which is the spec of a sanitizer, from the arguments. It
+	// returns the spec and the other arguments.
 	specArguments := func(rt *Runtime, c goja.FunctionCall) (spec string, args []goja.Value) {
 		if len(c.Arguments) < 2 {
 			rt.fail("this method needs a value and the name of a sanitizer")

@@ -1,9 +1,10 @@
 // Package js runs the JavaScript of a site: handler classes in CommonJS files, and Routes.js.
 //
 // The package limits the depth of calls and the size of an answer, but neither time nor memory. The caller must stop a
-// call that takes too much of them by Runtime.Interrupt or, because the engine cannot be interrupted within its
-// built-in functions, by ending the process. A [Runtime] runs one call and is then discarded, so changes of classes,
-// prototypes or built-in objects do not affect the next call. A [Host] performs the operations that a script requests.
+// call that takes too much time or memory. It does so by Runtime.Interrupt or, because the engine cannot be interrupted
+// within its built-in functions, by ending the process. A [Runtime] runs one call and is then discarded, so changes of
+// classes, prototypes or built-in objects do not affect the next call. A [Host] performs the operations that a script
+// requests.
 package js
 
 import (
@@ -54,9 +55,9 @@ type Runtime struct {
 	call   request
 	status int
 	header [][2]string // in the order in which they were set
-	// Objects that the script got from Go functions. A method may return the objects in responses and served.
+	// Objects that the script got from Go functions. A method may return those in the maps responses and served.
 	responses map[*goja.Object]*response // created by new Response(…)
-	served    map[*goja.Object]uint64    // created by pages.file; the number that the host has given to the file
+	served    map[*goja.Object]uint64    // created by pages.file, with the number that the host has given to the file
 	causes    map[*goja.Object]uint64    // errors whose text the script must not see; see wire.RefusedError.Cause
 	// rejected holds the rejected promises that the script has not handled yet, in order.
 	rejected []*goja.Promise

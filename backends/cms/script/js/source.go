@@ -109,7 +109,8 @@ type source struct {
 	// program evaluates to a function with the parameters exports, require and module.
 	program  *goja.Program
 	problems []*SourceError // problems that do not keep the file from running, such as unknown sanitizers
-	// Set for Routes.js only: the syntax tree, and the expression that is assigned to module.exports, if any.
+	// The following fields are only set for Routes.js: the syntax tree, and the expression that is assigned to
+	// module.exports, if any.
 	tree        *ast.Program
 	exportsExpr ast.Expression
 }

@@ -44,7 +44,7 @@ const MaxMemory = 128 << 20
 func init() {
 	if len(os.Args) > 0 && os.Args[0] == Name {
 		go func() { os.Exit(serve()) }()
-		select {} // serve needs a goroutine of its own, because this one is locked to its thread, which is slow
+		select {} // serve needs a goroutine of its own: this one is locked to its thread, and that makes it slow
 	}
 }
 
@@ -202,7 +202,7 @@ func (w *work) check() {
 		demote(w.thread)
 	}
 	used, left := max(memory(), w.base)-w.base, time.Until(w.deadline)
-	// The interrupt has had no effect, because the engine is within a built-in function.
+	// If an interrupt has had no effect for 50 ms, the engine is within a built-in function.
 	ignoresInterrupt := !w.interrupted.IsZero() && time.Since(w.interrupted) > 50*time.Millisecond
 	switch {
 	case used > MaxMemory && (used > MaxMemory*5/4 || ignoresInterrupt):

@@ -22,8 +22,8 @@ const (
 // Block is a content block of an answer. In a stream, text that the client already has is removed from the block.
 type Block struct {
 	Kind Kind
-	// Text is the text still to be written: the text between the quotes of a JSON string, still escaped. For a tool
-	// block see sent.
+	// Text is the text still to be written: the text between the quotes of a JSON string, still escaped. For a tool block
+	// see the field sent.
 	Text []byte
 	// Token is the signature of a thinking block, or the data of a redacted block. form is the form of the reasoning
 	// state from which Token was made.
@@ -37,10 +37,10 @@ type Block struct {
 	// at the start of Text that were sent. sentAny is set if any arguments were sent.
 	sent    int
 	sentAny bool
-	// syntax scans the arguments, which should be one JSON object. holding is set once a piece of the arguments has
-	// arrived in which the object ends or becomes invalid. Then holdFrom is the offset of this piece in Text, and
-	// validLen the number of bytes at the start of the unescaped piece that are valid and do not end the object. From
-	// holdFrom on nothing is sent until the block is closed, since more arguments may follow.
+	// syntax scans the arguments, which should be one JSON object. holding is set once the object ends or becomes invalid
+	// in a piece of the arguments. Then holdFrom is the offset of this piece in Text, and validLen the number of bytes at
+	// the start of the unescaped piece that are valid and do not end the object. From holdFrom on nothing is sent until
+	// the block is closed, since more arguments may follow.
 	syntax             hub.Syntax
 	holding            bool
 	holdFrom, validLen int
@@ -116,8 +116,8 @@ func (b *Block) remainder(cutOff bool) []byte {
 	if cutOff {
 		return nil
 	}
-	// The client has the beginning of an object. The valid part of the held text is sent, or closing brackets are
-	// enough.
+	// The client has the beginning of an object. If text is held back, the valid part of that text is sent. Otherwise
+	// closing brackets may be enough.
 	var dst []byte
 	if b.holding {
 		dst = jsontext.AppendUnquoted(nil, b.Text[b.holdFrom:])[:b.validLen]
@@ -168,7 +168,7 @@ const (
 	// MaxHeld limits the bytes that wait behind an unfinished call. If more bytes wait, the call is closed, so that an
 	// upstream cannot fill the memory.
 	MaxHeld = 8 << 20
-	// MaxDoubtful is the number of bytes up to which arguments that are only white space are held back.
+	// MaxDoubtful limits the bytes of arguments that are held back because they are only white space so far.
 	MaxDoubtful = 64 << 10
 	// MaxKept is the number of bytes of arguments that may stay in memory after they were sent.
 	MaxKept = 32 << 10
@@ -262,7 +262,7 @@ func (a *Answer) addReasoning(text []byte) {
 // Reply.Token returns no token is ignored.
 func (a *Answer) addState(state hub.State) {
 	if state.Data == "" && a.last(Thinking) == nil {
-		return // the state only marks reasoning, and the client has no reasoning
+		return // a state without data only marks the reasoning before it, and there is none
 	}
 	token := a.Reply.Token(state)
 	if token == "" {

@@ -102,7 +102,7 @@ func (c *chunk) scanChoice(s *jsontext.Scanner, position int, member string) err
 	if c.choice || s.Kind() != jsontext.Object {
 		return s.Skip()
 	}
-	previous := *c // restored if it is not the first choice, which only its index shows
+	previous := *c // to restore c if the index shows that this is not the first choice
 	start, index, failed := s.Offset(), position, false
 	err := s.Object(func(key []byte) error {
 		kind := s.Kind()

@@ -36,8 +36,9 @@ func (Format) Read(body []byte, o hub.ReadOptions) (*hub.Request, error) {
 // request is the state of reading a request.
 type request struct {
 	*hub.Request
-	// top holds the top-level fields. Each of the others holds the object that is being read: a message, an element of one
-	// of its lists (a content part or tool call) or of tools, and an object within this element.
+	// top holds the top-level fields. The others hold the objects that are being read: message holds a message. element
+	// holds an element of one of the message's lists (a content part or tool call) or of the list tools. inner holds an
+	// object within element.
 	top, message, element, inner fields.Object
 	legacyLimit                  int64 // max_tokens
 

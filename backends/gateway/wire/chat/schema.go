@@ -12,8 +12,8 @@ import (
 
 // Limits on a schema after its references are replaced by the schemas to which they refer, since a small schema can
 // expand to a huge one. maxSchema is the size of the result in bytes, maxSchemaDepth the depth of nesting.
-// maxSchemaWork limits the bytes that are visited, for all schemas of a request together. Each nested schema counts for
-// its size and schemaWork bytes more.
+// maxSchemaWork limits the bytes that are visited, for all schemas of a request together. A nested schema counts as the
+// size of its text plus schemaWork bytes.
 const (
 	maxSchema      = 512 << 10
 	maxSchemaDepth = 64

@@ -29,7 +29,8 @@ func Grammar(schema string) (_ string, ok bool) {
 // grammar writes a schema with only the supported keywords.
 type grammar struct {
 	dst []byte
-	// expressible is false once a part of the schema was found that would change its meaning. Then dst has no meaning.
+	// expressible is false once a part of the schema was found whose meaning would change. Then the content of dst is
+	// meaningless.
 	expressible bool
 	// changed is set once dst differs from the schema.
 	changed bool
@@ -216,7 +217,8 @@ func (g *grammar) typeKeywords(n *grammarNode, kind gjson.Result) {
 	}
 	if hasType("object") {
 		properties, additional := n.take("properties"), n.take("additionalProperties")
-		// An object that may have other fields does not fit: closed, it could not have them.
+		// An object that may have other fields is not expressible. The grammar has only closed objects, which cannot have
+		// other fields.
 		if additional.Exists() && additional.Type != gjson.False || !additional.Exists() && !properties.Exists() {
 			g.expressible = false
 		}

@@ -45,7 +45,7 @@ func (p *Pass) Whole(dst, body []byte) ([]byte, error) {
 	if a.noModel {
 		a.edits.Replace(a.start, a.start, `"model":`+string(jsontext.AppendQuoted(nil, p.request.Model))+",")
 	}
-	a.edits.Sort() // the model is the last edit that was added, but may be the first in the text
+	a.edits.Sort() // the edit of the model was added last, but may be the first in the text
 	return a.edits.Apply(dst, body), nil
 }
 

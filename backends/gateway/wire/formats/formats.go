@@ -28,8 +28,8 @@ type Upstream interface {
 	// Write converts r to a request in this API for the candidate t. The error means that the API cannot express the
 	// request.
 	Write(r *hub.Request, t *hub.Target) (hub.Written, error)
-	// Param returns the position, in a request of this API, of the parameter that chat completions call name. The
-	// position is a gjson path.
+	// Param returns the gjson path at which a request of this API has a parameter. name is the name of the parameter in
+	// chat completions.
 	Param(name string) string
 	// NewReader returns a reader for one answer from provider p, streamed or whole.
 	NewReader(p *catalog.Provider) hub.Reader
@@ -55,7 +55,8 @@ type Format interface {
 // the client's JSON, after Read has parsed it.
 type Editor interface {
 	Format
-	// Edit returns the client's body, edited for the candidate t. open opens tokens of reasoning state in the body.
+	// Edit returns the client's body, edited for the candidate t. It calls open for the tokens of reasoning state in the
+	// body.
 	Edit(r *hub.Request, t *hub.Target, open hub.Open) (hub.Written, error)
 	// NewPass returns a Pass that passes on the upstream's answer to r with small changes.
 	NewPass(r *hub.Request, reply hub.Reply) hub.Pass
@@ -87,7 +88,7 @@ type Referrer interface {
 // Counter is a format with an endpoint that counts the tokens of a request without sending the request to a model.
 type Counter interface {
 	Format
-	// ReadCount parses the body of a request to count tokens, as Read does.
+	// ReadCount parses the body of a request that asks for a token count. It works like Read.
 	ReadCount(body []byte, o hub.ReadOptions) (*hub.Request, error)
 	// AppendCount appends the JSON body of the response, which states the number of tokens.
 	AppendCount(dst []byte, tokens int64) []byte

@@ -15,7 +15,7 @@ type Delta struct {
 	Text []byte
 	// Logprobs belongs to DeltaText. It is the JSON array logprobs.content of chat completions, or nil.
 	Logprobs []byte
-	// Call is the index of a tool call in its answer, counted in the order of DeltaCall.
+	// Call is the index of a tool call in its answer. Calls are numbered in the order of their DeltaCall deltas.
 	Call int
 	// ID and Name belong to DeltaCall. IDs match ^[A-Za-z0-9_-]{1,64}$ and are unique.
 	ID, Name string
@@ -74,23 +74,25 @@ type Step struct {
 	Deltas []Delta
 	// Proof is set if the candidate has proved itself.
 	Proof bool
-	// Thinks is set if the event shows that the model is thinking. This is not a proof.
+	// Thinks is set if the event shows that the model is thinking. Thinks alone does not mean that the candidate has
+	// proved itself.
 	Thinks bool
 	// Done is set if the stream is complete. Later events are not read.
 	Done bool
 }
 
-// Reader reads one answer of an upstream. Its errors are a *wire.UpstreamError for an error that the upstream stated,
-// wire.ErrNoFinish, wire.ErrNoChoices, and errors that wrap wire.ErrBroken.
+// Reader reads one answer of an upstream. Its methods return a *wire.UpstreamError for an error that the upstream
+// stated. The other errors are wire.ErrNoFinish, wire.ErrNoChoices, and errors that wrap wire.ErrBroken.
 type Reader interface {
-	// Event reads one event of a stream. name is the value of the event's event field, data its data.
+	// Event reads one event of a stream. name is the value of the event's field "event", and data is the event's data.
 	Event(name, data []byte) (Step, error)
 	// End is called at the end of the body of a stream. It returns the deltas that are still missing, or an error if
 	// the answer is incomplete.
 	End() (Step, error)
 	// Whole reads an answer that is not streamed. The last delta is DeltaEnd.
 	Whole(body []byte) ([]Delta, error)
-	// Usage returns the usage that the upstream has stated so far. Its Known is set if the usage may be final.
+	// Usage returns the usage that the upstream has stated so far. The field Known of the result is set if the usage may
+	// be final.
 	Usage() wire.Usage
 }
 
@@ -183,11 +185,11 @@ func (r *Reply) Token(s State) string {
 	return r.Seal(s)
 }
 
-// Pass converts one answer of an upstream for the client. Translate returns a Pass between two formats, and each
-// format's NewPass one for an answer that is already in the client's format.
+// Pass converts one answer of an upstream for the client. Translate returns a Pass that converts between two formats.
+// The method NewPass of a format returns a Pass for an answer that is already in the client's format.
 type Pass interface {
-	// Event converts one event of the upstream's stream and appends the resulting events for the client to dst. The
-	// errors are those of Reader; with an error nothing is appended.
+	// Event converts one event of the upstream's stream and appends the resulting events for the client to dst. The errors
+	// are those of Reader. If Event returns an error, it appends nothing.
 	Event(dst, name, data []byte) ([]byte, wire.Progress, error)
 	// End is called at the end of the upstream's body. If the answer is complete but its end was not sent, End appends
 	// the end. Otherwise it returns an error.

@@ -37,7 +37,7 @@ type Facts struct {
 	HTTPSImages bool
 	// CountsFirst is set if a stream begins with the number of prompt tokens.
 	CountsFirst bool
-	// Recalls is set if clients do not return reasoning state, so that the gateway stores it.
+	// Recalls is set if clients do not return reasoning state. The gateway then stores the state itself.
 	Recalls bool
 	// RequestID is a response header field, besides X-Request-Id, in which clients look for the request's id. It may be
 	// empty.
@@ -46,7 +46,8 @@ type Facts struct {
 
 // SetStreamHeader sets the header fields of a stream in this format for a client.
 func (f *Facts) SetStreamHeader(header http.Header) {
-	// The values are in one array of this response. Responses cannot share them, because handlers may change them.
+	// All values are in one array, which belongs to this response only. Responses cannot share an array, because handlers
+	// may change the values.
 	values := [...]string{"text/event-stream; charset=utf-8", "no-cache, no-transform", "no"}
 	if f.StreamType != "" {
 		values[0] = f.StreamType

@@ -64,7 +64,8 @@ type Request struct {
 	// Needs are the features that a candidate must support. TextBytes is the size of the request's text.
 	Needs     wire.Needs
 	TextBytes int64
-	// OwnFormatError is the error with status 400 for a request with wire.NeedOwnFormat that no candidate can carry.
+	// OwnFormatError is the error for the client, with status 400, if Needs contains wire.NeedOwnFormat and no candidate
+	// can carry the request.
 	OwnFormatError error
 
 	// Answer holds the client's wishes for the answer, apart from its text.
@@ -91,8 +92,8 @@ func (r *Request) Param(name string) string {
 	return ""
 }
 
-// OtherEffortParams are the chat parameters in which clients state the effort as in other APIs: thinking as in
-// messages, reasoning as at aggregators.
+// OtherEffortParams are the chat parameters in which clients state the effort as in other APIs. The parameter thinking
+// is that of the messages format, and reasoning is that of aggregators.
 var OtherEffortParams = []string{"thinking", "reasoning"}
 
 // WithOtherEffort returns the request for an upstream of a format other than chat. If Effort is absent, OtherEffort
@@ -128,7 +129,7 @@ func (r *Request) ChatOnlyPaths() (paths []string) {
 	return paths
 }
 
-// maxChatOnlyPaths limits the number of paths that are listed.
+// maxChatOnlyPaths limits the number of paths that ChatOnlyPaths returns.
 const maxChatOnlyPaths = 20
 
 // IsStateField reports whether name is the name of a field of a chat message or tool call in which a provider sends
@@ -199,12 +200,13 @@ func (r *Request) DropOnce(paths ...string) {
 
 // Answer holds a client's wishes for the form of the answer.
 type Answer struct {
-	// Reasoning is set if the reasoning may be shown, which it may be unless the client refuses it.
+	// Reasoning is set if the reasoning may be shown. It is set unless the client refuses the reasoning.
 	Reasoning bool
 	// HideReasoningText is set if reasoning blocks are sent without their text (thinking.display "omitted").
 	HideReasoningText bool
-	// State is set if the client returns reasoning state in its next request and therefore gets it as a token
-	// (messages: always; Responses: include "reasoning.encrypted_content").
+	// State is set if the client returns reasoning state in its next request and therefore gets the state as a token. In
+	// the messages format State is always set. In the Responses format it is set if the field include contains
+	// "reasoning.encrypted_content".
 	State bool
 	// Store is set if the client allows the answer to be stored.
 	Store bool
@@ -247,7 +249,7 @@ type Message struct {
 	// Failed is set if the tool result is an error. The result's text states this already. Writers of formats with an
 	// error flag may set the flag too.
 	Failed bool
-	// Reasoning belongs to an assistant message, in the model's order.
+	// Reasoning is the reasoning of an assistant message, in the model's order.
 	Reasoning []Reasoning
 	// Extra are fields that only chat completions have (name, audio, …).
 	Extra []Param
@@ -401,8 +403,8 @@ type Target struct {
 	Model    *catalog.Model
 	// KeyID names the gateway key of the request, for CacheKey. It is empty if there is no gateway key.
 	KeyID string
-	// Drop names the parameters to leave out, under their chat names: those in the provider's shape and those that the
-	// provider refused before.
+	// Drop names the parameters to leave out, under their chat names: the parameters that the provider's shape drops, and
+	// the parameters that the provider refused before.
 	Drop []string
 	// MaxTokensField is the name of the token limit in chat completions.
 	MaxTokensField string
@@ -434,7 +436,8 @@ func (t *Target) Effort(requestedEffort, lowestEffort Effort) Effort {
 	if index < 0 || !t.Model.Reasoning {
 		return ""
 	}
-	// From lowestEffort up to requestedEffort, or only requestedEffort if it is lower.
+	// lower contains the efforts from lowestEffort up to requestedEffort. If requestedEffort is lower than lowestEffort,
+	// it contains only requestedEffort.
 	lower := Efforts[min(index, slices.Index(Efforts[:], lowestEffort)) : index+1]
 	for _, e := range slices.Backward(lower) {
 		if slices.Contains(t.Efforts(), string(e)) {

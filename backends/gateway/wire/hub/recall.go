@@ -14,8 +14,8 @@ const (
 	recallTime    = time.Hour
 )
 
-// RecallItem is the number of bytes that a piece of reasoning counts in addition to its text, since many small pieces
-// take memory too.
+// RecallItem is the number of bytes that are counted for a piece of reasoning in addition to its text, since many small
+// pieces take memory too.
 const RecallItem = 128
 
 // Recall stores the reasoning before a tool call for clients of chat completions, whose messages cannot carry

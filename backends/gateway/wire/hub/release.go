@@ -13,7 +13,8 @@ func (r *Request) ReleaseBody() bool {
 		Format: r.Format, Model: r.Model, Stream: r.Stream, IncludeUsage: r.IncludeUsage, Answer: r.Answer,
 		Tools: make([]Tool, len(r.Tools)), Stop: make([]string, len(r.Stop)),
 	}
-	// The retained strings that are parts of the body. They are copied at the end, once their size is known.
+	// texts points to the retained strings that are parts of the body. The strings are copied at the end, once their size
+	// is known.
 	texts := append(make([]*string, 0, 1+3*len(r.Tools)+len(r.Stop)+len(r.Answer.Echo)), &retained.Model)
 	for i := range r.Tools {
 		t := &retained.Tools[i]

@@ -46,7 +46,8 @@ func CountTokens(r *Request) int64 {
 	return c.tokens + (c.latin*10+35)/36 + (c.digits*2+4)/5
 }
 
-// counter counts tokens. latin and digits are the bytes and digits that are not yet converted to tokens.
+// counter counts tokens. digits is the number of ASCII digits, and latin the number of other bytes, that are not yet
+// converted to tokens.
 type counter struct{ tokens, latin, digits int64 }
 
 // text counts the tokens of a text.
@@ -81,8 +82,8 @@ func (c *counter) text(s string) {
 	}
 }
 
-// The integers in which each of the eight bytes is 1, and in which only the high bit of each byte is set. The latter
-// finds bytes that are not ASCII.
+// Each of the eight bytes of ones is 1. In highs, only the high bit of each byte is set. highs finds bytes that are not
+// ASCII.
 const (
 	ones  = 0x0101010101010101
 	highs = 0x8080808080808080

@@ -113,8 +113,8 @@ func CallID(id string) string {
 	return "call_" + hex.EncodeToString(sum[:12])
 }
 
-// Joiner joins texts with a separator into as few parts as cache marks allow: a mark marks a position, so a part ends
-// there. Writers choose the text between parts.
+// Joiner joins texts with a separator into as few parts as possible. A cache mark marks a position, so a part must end
+// at each mark. Joiner puts no separator between parts; writers choose the text there.
 type Joiner struct {
 	Separator string
 	parts     []Part

@@ -36,8 +36,8 @@ type reader struct {
 	request  *hub.Request
 	counting bool // the request only counts tokens
 	strict   bool // the version is noSampling or later
-	// top holds the top-level fields, message those of the message that is being read. block is the block of this message
-	// that is being read, and inner the block within this block.
+	// top holds the top-level fields of the request, and message the fields of the message that is being read. block is
+	// the block of this message that is being read, and inner is the block within that block.
 	top, message fields.Object
 	block, inner block
 	turns        hub.Turns
@@ -48,7 +48,8 @@ type reader struct {
 	lastTurnError error
 	// served names the tools that run on the vendor's servers.
 	served map[string]struct{}
-	// temporary are the indexes of the system messages that apply only until the next user message, which removes them.
+	// temporary are the indexes of the system messages that apply only until the next user message. They are removed when
+	// that message is read.
 	temporary []int
 }
 
@@ -186,7 +187,7 @@ func (r *reader) rejectVendorFeatures() error {
 		if err := compaction.Object(); err != nil {
 			return err
 		}
-		if !r.counting { // a count of the summary request is right, an answer would be wrong
+		if !r.counting { // the tokens of a request for a summary can be counted, but an answer would be wrong
 			r.request.RequireOwnFormat(compaction.Unsupported(
 				"is not supported: leave it out, and ask for a summary in a message"))
 		}

@@ -152,8 +152,8 @@ func (a *upstreamAnswer) scan(data []byte, eachBlock func(*upstreamBlock)) error
 		}
 		return s.Skip()
 	})
-	// The usage in message_start is not the final one. Later events have a usage together with the stop_reason, or after
-	// it.
+	// The usage in message_start is not the final one. Later events contain the final usage, either together with the
+	// stop_reason or after it.
 	a.counted = a.counted || err == nil && hasUsage && (e.isMessage || a.stop != "")
 	return err
 }
@@ -267,8 +267,8 @@ func (a *upstreamAnswer) block(s *jsontext.Scanner, data []byte) error {
 // upstreamCounts are token counts as in the messages format: input does not include tokens read from and written to the
 // cache. Counts are cumulative, so a later count replaces an earlier one.
 //
-// read and written are the tokens read from and written to the cache, hour those of written that the cache keeps for an
-// hour. thinking is a part of output.
+// read and written count the tokens read from and written to the cache. hour is the part of written that the cache
+// keeps for an hour. thinking is a part of output.
 type upstreamCounts struct{ input, read, written, hour, output, thinking int64 }
 
 // upstreamUsage is the usage of an answer. compacted counts the tokens of compactions, which are billed but not

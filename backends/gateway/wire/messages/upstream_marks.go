@@ -18,7 +18,7 @@ type upstreamMarks struct{ system, message, tool int }
 // bill, the whole conversation again in each turn.
 func (m upstreamMarks) write(body []byte) []byte {
 	offsets := []int{m.system, m.message, m.tool}
-	slices.Sort(offsets) // the last one first, so that an insertion does not move the other offsets
+	slices.Sort(offsets) // the marks are inserted from the last to the first, so that no insertion moves the other offsets
 	for _, offset := range slices.Backward(offsets) {
 		if offset > 0 {
 			body = slices.Insert(body, offset, []byte(upstreamMark)...)

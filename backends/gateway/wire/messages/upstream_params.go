@@ -51,7 +51,7 @@ func (w *upstreamWriter) params() (version map[string]string) {
 		}
 		switch p.Name {
 		case "n", "parallel_tool_calls":
-			// Write has checked n, and tools has written parallel_tool_calls.
+			// The method Write has checked n, and the method tools has written parallel_tool_calls.
 		case "temperature", "top_p", "top_k":
 			switch value, ok := w.sampling(p); {
 			case !ok:

@@ -76,7 +76,7 @@ func (in *reader) namedTool(o *fields.Object, kind string) (key toolKey, offered
 	for k := hub.ToolSearch; k <= hub.ToolApplyPatch; k++ {
 		if toolKinds[k] == kind {
 			key = toolKey{kind: k, clientName: kind}
-			// There may also be a tool of the same type that the vendor runs.
+			// A tool of this type may also be one that the vendor runs, so the type alone does not tell whether it is offered.
 			_, offered = in.names[key]
 			return key, offered, nil
 		}

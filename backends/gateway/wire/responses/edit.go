@@ -31,7 +31,8 @@ type editor struct{ hub.Editor }
 func (e *editor) top() error {
 	s := jsontext.NewScanner(e.Request.Body)
 	hasStore := false
-	// hasState is set if the field include need not be changed: it already requests reasoning state, or must not.
+	// hasState is set if the field include need not be changed, because the request already asks for reasoning state or
+	// must not ask for it.
 	hasState := !e.Target.State || e.Request.Answer.State || e.drops("include")
 	items, err := s.ObjectItems(func(key []byte, item *jsontext.Item) error {
 		kind, start := s.Kind(), s.Offset()

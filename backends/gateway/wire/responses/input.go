@@ -60,7 +60,7 @@ func (d *inputDecoder) decode(dst, piece []byte) []byte {
 	return dst
 }
 
-// maxInputStart limits the text that is examined again with every piece.
+// maxInputStart limits the size, in bytes, of the JSON text before the input, which is examined again with every piece.
 const maxInputStart = 256
 
 // inputStart returns the length of {"input":" at the beginning of text, including white space before each of its

@@ -64,13 +64,14 @@ type reader struct {
 	open int
 	// pending is the reasoning that was read since the assistant's last item. It belongs to the assistant's next item.
 	pending []hub.Reasoning
-	// calls maps call ids to calls. All calls before waiting have results.
+	// calls maps call ids to calls. waiting is the call at which the search for a call without a result begins. All calls
+	// before it have results.
 	calls   map[string]callIndex
 	waiting callIndex
 }
 
-// evaluatedFields are the top-level fields that the reader evaluates. All other fields are dropped and listed, whether
-// the reference has them (service_tier, client_metadata, …) or may add them later.
+// evaluatedFields are the top-level fields that the reader evaluates. All other fields are dropped and listed, no
+// matter whether the API's public reference has them already (service_tier, client_metadata, …) or adds them later.
 var evaluatedFields = []string{
 	"background", "conversation", "include", "input", "instructions", "max_output_tokens", "metadata", "model",
 	"parallel_tool_calls", "previous_response_id", "prompt", "prompt_cache_key", "reasoning", "safety_identifier", "store",

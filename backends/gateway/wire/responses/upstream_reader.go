@@ -14,7 +14,7 @@ import (
 // left out, since clients of other formats cannot request such tools.
 func (Format) NewReader(*catalog.Provider) hub.Reader { return &upstreamReader{lastText: -1} }
 
-// maxUpstreamCalls limits the tool calls of an answer, which are stored.
+// maxUpstreamCalls limits the number of tool calls of an answer, because the reader stores the calls.
 const maxUpstreamCalls = 1024
 
 // upstreamReader is the hub.Reader that NewReader returns.

@@ -90,7 +90,7 @@ func isNameStart(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c == '_'
 }
 
-// signs are the operators and brackets. A sign comes before all signs that are its beginning.
+// signs are the operators and brackets. A sign comes before every sign with which it begins: "!=" comes before "!".
 var signs = []string{"!~", "!=", "~>", "<=", ">=", "=", "<", ">", "~", "!", "(", ")", "[", "]", "{", "}", ","}
 
 // scan splits the query into tokens. The last token is tokenEnd.
@@ -493,7 +493,7 @@ func (p *pqlParser) condition(depth int) (*Value, error) {
 		if err != nil {
 			return nil, err
 		}
-		// Without paging, from returns ["from", entity] or ["from", entity, clause].
+		// If there is no paging, the method from returns ["from", entity] or ["from", entity, clause].
 		if len(v.Items) > 3 || len(v.Items) == 3 && v.Items[2].IsPaging() {
 			return nil, p.fail(t.offset, "a subquery without paging")
 		}

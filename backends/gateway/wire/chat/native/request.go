@@ -27,8 +27,8 @@ const (
 	TraitRepeats
 	// TraitRemoteImage means that an image URL is not a data URL.
 	TraitRemoteImage
-	// TraitGaps means that a tool call has no result although other messages, or results of the same message's other
-	// calls, follow.
+	// TraitGaps means that a tool call has no result although another message, or a result of another call of the same
+	// message, follows.
 	TraitGaps
 	// TraitStray means that a tool result does not directly follow the message with its call, or that there were too
 	// many calls to check this.
@@ -70,8 +70,8 @@ type Request struct {
 	// in the messages.
 	Messages    int
 	MediaTokens int64
-	// Lease counts the users of the memory of Body, which is reused after the last of them. A nil Lease means that the
-	// memory is left to the garbage collector.
+	// Lease counts the users of the memory of Body. The memory is reused when the last user has released it. A nil Lease
+	// means that the memory is left to the garbage collector.
 	Lease *wire.Lease
 
 	fields     []field

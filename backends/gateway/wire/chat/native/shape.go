@@ -41,8 +41,8 @@ func (r *Request) Shape(shape *Shape) *Shaped {
 		drop := f.foreign || slices.Contains(shape.Drop, name)
 		switch name {
 		case "max_tokens", "max_completion_tokens":
-			// With MaxTokensField both limits would get the same name. Only the field that MaxTokens comes from is kept
-			// or, if both are null, the first of the two fields.
+			// If MaxTokensField is set, both token limits would be sent under that name, so only one of the two fields is kept.
+			// It is the field that MaxTokens comes from or, if both fields are null, the first of them.
 			if shape.MaxTokensField != "" {
 				drop = drop || limitSent || (r.MaxTokens != 0 && i != r.limit)
 				rename = shape.MaxTokensField

@@ -15,7 +15,7 @@ type choiceTools []choiceTool
 // choiceTool is what is stored about a tool call.
 type choiceTool struct {
 	id          string       // the upstream's id; empty if the call began without one
-	replacement string       // replacement for the id; empty if the client gets the upstream's
+	replacement string       // replacement for the id; empty if the client gets the upstream's id
 	index       int          // the upstream's index
 	number      int          // the client's index
 	named       bool         // its name has arrived
@@ -26,8 +26,9 @@ type choiceTool struct {
 // toolEntry is one entry of tool_calls.
 type toolEntry struct {
 	id, name, arguments []byte
-	// idAt and indexAt are the positions of the values of id and index, of any type. nameAt is the position of a
-	// string, argumentsAt of a string, an object or null. A position is empty if there is no such value.
+	// idAt and indexAt are the positions of the values of id and index, of any type. nameAt is the position of a name that
+	// is a string. argumentsAt is the position of arguments that are a string, an object or null. A position is empty if
+	// there is no such value.
 	idAt, nameAt, argumentsAt, indexAt span
 	index                              int
 	function                           int  // offset at which the fields of function begin
