@@ -60,8 +60,8 @@ Passwords and secrets are hashed again when they are used for the first time.
 		defer file.Close()
 		lines := io.Discard
 		if *report != "" {
-			created, err := os.OpenFile(*report, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-			if err != nil {
+			var created *os.File
+			if created, err = os.OpenFile(*report, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600); err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, created.Close()) }()

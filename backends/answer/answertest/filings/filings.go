@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/tollgate-gateway/tollgate/backends/answer/corpus/fileformat"
@@ -100,7 +101,7 @@ func Long(seed uint64) (reports []fileformat.Source, reportQuestions []Asked, er
 				others = append(others, all[n])
 			}
 		}
-		pages := append(own, others[:sizes[i]-len(own)]...)
+		pages := slices.Concat(own, others[:sizes[i]-len(own)])
 		random.Shuffle(len(pages), func(a, b int) { pages[a], pages[b] = pages[b], pages[a] })
 		report := fileformat.Source{
 			Title: issuer + " annual report 2019", URL: fmt.Sprintf("https://filings.example.test/long/%d", i), Form: "10-K",
