@@ -112,7 +112,7 @@ func (s *Server) notices(ctx context.Context) (notices []admin.Notice, err error
 	add := func(subject, format string, args ...any) {
 		notices = append(notices, admin.Notice{Message: fmt.Sprintf(format, args...), About: subject})
 	}
-	missing, clients, err := s.surveyed(ctx)
+	missing, unusableClients, err := s.surveyed(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +127,7 @@ func (s *Server) notices(ctx context.Context) (notices []admin.Notice, err error
 		add("", "Rows of %s that cannot be decrypted: %d. They are encrypted with %s. What to do: %s.",
 			m.Table, m.Rows, key, remedy(m))
 	}
-	if clients > 0 {
+	if unusableClients > 0 {
 		add("clients", "%s", pepperGone)
 	}
 	all, err := s.components.brokers.All(ctx)

@@ -78,7 +78,7 @@ func (s *Server) sitemap(w http.ResponseWriter, r *http.Request, base string, pa
 		err = content.SitemapIndex(parts, func(part int) string {
 			return strings.TrimSuffix(base, "/") + "/sitemap-" + strconv.Itoa(part+1) + ".xml"
 		}, out)
-	default:
+	default: // s.content numbers the parts from 0
 		err = s.content.Sitemap(r.Context(), base, max(part-1, 0), out)
 	}
 	if err == nil || r.Context().Err() != nil {

@@ -116,7 +116,7 @@ func fromParameters(parameters url.Values, body []byte) (c submission, err error
 	}
 	if text := parameters.Get("secondsToWaitForCompletion"); parameters.Has("secondsToWaitForCompletion") {
 		seconds, err := strconv.ParseFloat(text, 64)
-		if err != nil || !(seconds >= 0) || seconds > maxWait.Seconds() {
+		if err != nil || !(seconds >= 0) || seconds > maxWait.Seconds() { // NaN is refused, too
 			return refuse("secondsToWaitForCompletion must be a number from 0 to %d.", int(maxWait.Seconds()))
 		}
 		c.hasWait, c.wait = true, time.Duration(seconds*float64(time.Second))

@@ -50,6 +50,7 @@ func shiftTimes(payload []byte, ms int64) []byte {
 		}
 		out = append(out, payload[:i+1]...)
 		payload = payload[i+1:]
+		// The quote may also be the end of a string. What follows it up to the next quote is not a time.
 		end := bytes.IndexByte(payload[:min(len(payload), longest+1)], '"')
 		if end < 0 { // the string is too long for a time
 			continue

@@ -25,7 +25,7 @@ func parseInstant(text []byte) (ms int64, ok bool) {
 	}
 	year, month, day := number(0, 4), number(5, 7), number(8, 10)
 	hour, minute, second := number(11, 13), number(14, 16), number(17, 19)
-	if !ok || month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 60 {
+	if !ok || month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 60 { // 60: leap second
 		return 0, false
 	}
 	parsed := time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC)
@@ -55,7 +55,7 @@ func parseOffset(text []byte) (ms int64, ok bool) {
 		return 0, true
 	}
 	if len(text) == 6 && text[3] == ':' {
-		text = append(append(make([]byte, 0, 5), text[:3]...), text[4:]...)
+		text = append(append(make([]byte, 0, 5), text[:3]...), text[4:]...) // +hhmm, in a copy
 	}
 	if len(text) != 3 && len(text) != 5 || text[0] != '+' && text[0] != '-' {
 		return 0, false

@@ -79,7 +79,7 @@ func (s *Service) receive(w http.ResponseWriter, r *http.Request) (body, zipped 
 		size = s.o.MaxBody
 	}
 	bodyMemory, textMemory := s.limits.bodies.Share(""), s.limits.bodies.Share("")
-	var text *[]byte
+	var text *[]byte // the decompressed body, in a buffer of the pool; nil if it was not compressed
 	free := func() {
 		bodyMemory.Free()
 		textMemory.Free()

@@ -460,11 +460,11 @@ func (r *reader) resourceEvents() {
 // versions. It drops events before r.oldest.
 func (r *reader) resourceEvent() {
 	var (
-		res   resource
-		seen  memberSet
-		first = len(r.report.events)
-		e     = event{resource: len(r.report.resources)}
-		c     = change{oldValue: jsonNull, newValue: jsonNull}
+		res        resource
+		seen       memberSet
+		firstEvent = len(r.report.events)
+		e          = event{resource: len(r.report.resources)}
+		c          = change{oldValue: jsonNull, newValue: jsonNull}
 	)
 	var name []byte
 	for r.object(); r.member(&name); {
@@ -484,7 +484,7 @@ func (r *reader) resourceEvent() {
 		e.change = r.addChange(c)
 	}
 	r.report.events = append(r.report.events, e)
-	r.addResource(res, first)
+	r.addResource(res, firstEvent)
 }
 
 // digest returns a hash of texts, which may be NULL. Different lists of texts are encoded differently before hashing.

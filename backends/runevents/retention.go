@@ -311,7 +311,7 @@ func (s *Service) dropPartitions(
 			}
 			*dropped++
 		}
-		if locked && table == "run_events" {
+		if locked && table == "run_events" { // the stored counts are of the rows of this table
 			return deleteCounts(session, conn, &firstDay)
 		}
 		return nil

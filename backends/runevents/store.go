@@ -287,7 +287,7 @@ func (b *batch) internWords(reports []*report) error {
 			}
 		}
 		for i := range r.events {
-			if i == 0 || r.events[i].status != r.events[i-1].status {
+			if i == 0 || r.events[i].status != r.events[i-1].status { // often it is the same
 				texts[word{words, r.events[i].status}] = struct{}{}
 			}
 		}

@@ -106,8 +106,8 @@ func (a *answer) count() {
 // tokens returns the number of tokens in n bytes of text: one for each four bytes, rounded up.
 func tokens(n int) int { return (n + 3) / 4 }
 
-// split sets a.deltas, the chunks of a stream, unless they are set. The script chooses how the text is divided. Only
-// chunk_bytes also applies to the reasoning and to the arguments of tools.
+// split sets a.deltas, the chunks of a stream, unless they are set. The script chooses how the text is divided. The
+// keys words and chunk_bytes also apply to the reasoning, and chunk_bytes to the arguments of tools.
 func (a *answer) split(s *script) {
 	if a.deltas != nil {
 		return

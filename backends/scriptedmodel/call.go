@@ -100,12 +100,13 @@ func (c *call) followScript() {
 		c.sendHTML()
 	case s.hasBody:
 		c.sendBody()
+	// With these faults, the status belongs to the error within an answer of status 200.
 	case s.status != 0 && !s.faults.has(faultErrorObject|faultErrorMid):
 		if s.retryAfter != "" {
 			c.w.Header().Set("Retry-After", s.retryAfter)
 		}
 		c.json(s.status, appendError(nil, s.scriptedError(s.status)))
-	case c.req.texts != nil:
+	case c.req.texts != nil: // a request for embeddings
 		c.sendVectors()
 	case c.req.stream:
 		c.sendStream()

@@ -52,7 +52,7 @@ func parseEmbeddings(body string) (*request, error) {
 	default:
 		input.ForEach(func(_, text gjson.Result) bool {
 			r.texts = append(r.texts, text.String())
-			return len(r.texts) <= maxTexts
+			return len(r.texts) <= maxTexts // one text too many is enough to refuse the request
 		})
 	}
 	if len(r.texts) == 0 || len(r.texts) > maxTexts {

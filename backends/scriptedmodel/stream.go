@@ -45,7 +45,7 @@ func (c *call) sendStream() {
 	h.Set("X-Accel-Buffering", "no")
 	c.sendHeader(http.StatusOK, typeSSE, -1)
 	if t.run() {
-		t.write()
+		t.write() // the events that are left in t.buf
 		c.complete = !c.gone
 	}
 }

@@ -28,7 +28,7 @@ func (c *call) sendWhole() {
 		body, filler = b[:len(b)/2], 0
 	}
 	c.sendHeader(http.StatusOK, typeJSON, int64(len(body)+filler))
-	c.applyMidFaults(body)
+	c.applyMidFaults(body) // may panic, after it has sent half of the body
 	if filler > 0 {
 		c.send(body[:insertAt])
 		c.fill(filler)
@@ -66,14 +66,14 @@ func (c *call) appendWhole(b []byte) (whole []byte, insertAt int) {
 	s, a := c.scr, c.ans
 	insertAt = -1
 	if s.faults.has(faultComments) {
-		b = append(b, "\n\n"...)
+		b = append(b, "\n\n"...) // JSON has no comments, so empty lines take their place
 	}
 	b = c.appendEnvelope(b, "chat.completion")
 	if !s.faults.has(faultEmptyChoices) {
 		b = append(b, `{"index":0,"message":{"role":"assistant","content":`...)
 		if a.hasContent {
 			b = jsontext.AppendQuoted(b, a.text)
-			insertAt = len(b) - 1
+			insertAt = len(b) - 1 // before the closing quotation mark
 		} else {
 			b = append(b, "null"...)
 		}

@@ -160,6 +160,7 @@ func readManifest(root *os.Root) (*Manifest, error) {
 	if string(line) != m.digestLine() {
 		return nil, fmt.Errorf("the backup is damaged: the digest of %s differs from that in %s", manifestFile, digestFile)
 	}
+	// The format is checked first, because a manifest of another format may have unknown members.
 	var head struct{ Format int }
 	if err := json.Unmarshal(text, &head); err != nil {
 		return nil, fmt.Errorf("%s: %w", manifestFile, err)

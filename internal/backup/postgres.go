@@ -173,14 +173,14 @@ func (t *Table) describe(ctx context.Context, conn *pgx.Conn) (err error) {
 	}
 	for _, column := range t.Columns {
 		s := Sequence{Column: column}
-		var name *string
-		if err := conn.QueryRow(ctx, "SELECT pg_get_serial_sequence($1, $2)", t.Name, column).Scan(&name); err != nil {
+		var sequence *string
+		if err := conn.QueryRow(ctx, "SELECT pg_get_serial_sequence($1, $2)", t.Name, column).Scan(&sequence); err != nil {
 			return err
 		}
-		if name == nil {
-			continue
+		if sequence == nil {
+			continue // no sequence belongs to the column
 		}
-		if err := conn.QueryRow(ctx, "SELECT last_value, is_called FROM "+*name).Scan(&s.Last, &s.Called); err != nil {
+		if err := conn.QueryRow(ctx, "SELECT last_value, is_called FROM "+*sequence).Scan(&s.Last, &s.Called); err != nil {
 			return err
 		}
 		t.Sequences = append(t.Sequences, s)
@@ -246,6 +246,7 @@ func (t *postgresTarget) prepare(ctx context.Context, r *restorer) error {
 	}
 	defer closeConn(ctx, conn)
 	if !t.marked {
+		// Several statements at once can have no parameters. t.backup is a digest in hexadecimal digits.
 		_, err := conn.Exec(ctx, "BEGIN; CREATE TABLE "+store.RestoringTable+
 			" (backup TEXT NOT NULL, loaded BOOLEAN NOT NULL); INSERT INTO "+
 			store.RestoringTable+" VALUES ('"+t.backup+"', false); COMMIT")

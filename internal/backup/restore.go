@@ -55,6 +55,7 @@ func Restore(ctx context.Context, folder string, s State, o Options) (m *Manifes
 	if m, err = readManifest(root); err != nil {
 		return nil, err
 	}
+	// The total is for a restore that copies everything: each byte is read to check it, and again to copy it.
 	r := &restorer{root: root, manifest: m, state: s, options: o, total: 2 * m.bytes()}
 	targets, err := r.targets()
 	if err != nil {

@@ -177,7 +177,7 @@ func (t *tree) scanTag(start int) (name, arg string, closing bool, end int) {
 	switch t.lower[i] {
 	case ']':
 		return name, "", closing, i + 1
-	case '=', ' ', ':':
+	case '=', ' ', ':': // an argument follows
 	default:
 		return "", "", false, 0
 	}
@@ -237,7 +237,7 @@ func (t *tree) tag(start int) int {
 		return end + size + len("[/]") + len(name)
 	}
 	if len(t.open) > maxDepth {
-		t.tooDeep[name]++
+		t.tooDeep[name]++ // so that close ignores its closing tag
 		return end
 	}
 	t.add(n)

@@ -133,14 +133,14 @@ func escapeInto(out *strings.Builder, text string, start, end int) {
 		switch b {
 		case '\\', '`', '*', '[', ']', '<', '~', '|':
 			out.WriteByte('\\')
-		case '_':
+		case '_': // has no effect within a word
 			previous, _ := utf8.DecodeLastRuneInString(text[:i])
 			next, _ := utf8.DecodeRuneInString(text[i+1:])
 			if !isLetter(previous) || !isLetter(next) {
 				out.WriteByte('\\')
 			}
 		case '&':
-			if entity.MatchString(text[i:min(len(text), i+40)]) {
+			if entity.MatchString(text[i:min(len(text), i+40)]) { // a character reference is shorter
 				out.WriteByte('\\')
 			}
 		}

@@ -140,7 +140,7 @@ func (k kind) check(f *File, content io.ReadSeeker) error {
 	if !slices.Contains(expected, http.DetectContentType(head[:n])) {
 		return &Error{"file", "type", "the content of the file does not match the extension of its name"}
 	}
-	if k.size == nil {
+	if k.size == nil { // not an image
 		return nil
 	}
 	if _, err := content.Seek(0, io.SeekStart); err != nil {
@@ -175,15 +175,15 @@ func webpSize(r io.Reader) (width, height int, err error) {
 		return 0, 0, errWebP
 	}
 	switch string(b[12:16]) {
-	case "VP8X":
+	case "VP8X": // extended: 24 bits for each side, less 1
 		return 1 + (int(b[24]) | int(b[25])<<8 | int(b[26])<<16), 1 + (int(b[27]) | int(b[28])<<8 | int(b[29])<<16), nil
-	case "VP8L":
+	case "VP8L": // lossless: a signature, then 14 bits for each side, less 1
 		if b[20] != 0x2f {
 			return 0, 0, errWebP
 		}
 		bits := binary.LittleEndian.Uint32(b[21:])
 		return int(bits&0x3fff) + 1, int(bits>>14&0x3fff) + 1, nil
-	case "VP8 ":
+	case "VP8 ": // lossy: a start code, then 14 bits for each side
 		if b[23] != 0x9d || b[24] != 0x01 || b[25] != 0x2a {
 			return 0, 0, errWebP
 		}

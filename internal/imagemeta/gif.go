@@ -17,7 +17,7 @@ const (
 // gif copies the images with their durations, and the number of repetitions. The orientation is always 1.
 func gif(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	in, out := bufio.NewReader(r), bufio.NewWriter(w)
-	head := make([]byte, 13)
+	head := make([]byte, 13) // signature and screen descriptor; byte 10 has the flags of the colour table
 	if _, err := io.ReadFull(in, head); err != nil {
 		return 1, short(err)
 	}
@@ -132,6 +132,7 @@ func keepExtension(out io.Writer, src *bufio.Reader, control []byte) ([]byte, er
 			if len(block) != 4 {
 				return broken("a graphic control extension does not have 4 bytes")
 			}
+			// control is the whole extension, with the 0 that ends it.
 			control = append([]byte{gifExtension, gifControl, 4}, append(append([]byte(nil), block...), 0)...)
 		case label == gifApplication && blocks == 1:
 			application = string(block)

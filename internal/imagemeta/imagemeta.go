@@ -68,15 +68,16 @@ func orientation(tiff []byte) byte {
 		return 1
 	}
 	entries := tiff[offset+2:]
-	const entry, tag, short = 12, 0x0112, 3
-	for n := order.Uint16(tiff[offset:]); n > 0 && len(entries) >= entry; n-- {
-		if order.Uint16(entries) == tag {
-			if v := order.Uint16(entries[8:]); order.Uint16(entries[2:]) == short && v >= 1 && v <= 8 {
+	// An entry is a tag and a type of two bytes each, then a count and a value of four bytes each.
+	const entrySize, orientationTag, typeShort = 12, 0x0112, 3
+	for n := order.Uint16(tiff[offset:]); n > 0 && len(entries) >= entrySize; n-- {
+		if order.Uint16(entries) == orientationTag {
+			if v := order.Uint16(entries[8:]); order.Uint16(entries[2:]) == typeShort && v >= 1 && v <= 8 {
 				return byte(v)
 			}
 			return 1
 		}
-		entries = entries[entry:]
+		entries = entries[entrySize:]
 	}
 	return 1
 }

@@ -42,14 +42,14 @@ func jpeg(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 	segment := make([]byte, 1<<16)
 	marker, err := nextMarker(in)
 	for err == nil && marker != jpegEOI {
-		if marker == 0 || marker == jpegTEM || marker >= jpegRST0 && marker <= jpegSOI {
+		if marker == 0 || marker == jpegTEM || marker >= jpegRST0 && marker <= jpegSOI { // these begin no segment
 			return 1, broken("a marker is out of place")
 		}
 		var size [2]byte
 		if _, err := io.ReadFull(in, size[:]); err != nil {
 			return 1, short(err)
 		}
-		n := int(size[0])<<8 | int(size[1])
+		n := int(size[0])<<8 | int(size[1]) // counts its own two bytes, too
 		if n < 2 {
 			return 1, broken("a segment is shorter than its length")
 		}

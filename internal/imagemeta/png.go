@@ -57,7 +57,7 @@ func png(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 		case !pngKept[kind] && kind[0]&0x20 == 0: // an upper case letter marks a critical chunk
 			return 1, broken("it has an unknown critical chunk")
 		case !pngKept[kind]:
-			if _, err := io.CopyN(io.Discard, in, n+4); err != nil {
+			if _, err := io.CopyN(io.Discard, in, n+4); err != nil { // with the checksum
 				return 1, short(err)
 			}
 			continue
@@ -80,7 +80,7 @@ func png(w io.Writer, r io.ReadSeeker) (orientation byte, err error) {
 // which were read already.
 func copyPNGChunk(out io.Writer, src io.Reader, head []byte, n int64) error {
 	sum := crc32.NewIEEE()
-	_, _ = sum.Write(head[4:])
+	_, _ = sum.Write(head[4:]) // the checksum covers the type and the body
 	if _, err := out.Write(head); err != nil {
 		return err
 	}

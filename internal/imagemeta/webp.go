@@ -182,7 +182,7 @@ func copyFrame(w io.Writer, r io.Reader, left int64) error {
 			return short(err)
 		}
 		kind, n := string(head[:4]), int64(binary.LittleEndian.Uint32(head[4:]))
-		n += n & 1
+		n += n & 1 // a chunk of odd length has a byte of padding
 		if kind != "ALPH" && kind != "VP8 " && kind != "VP8L" {
 			return broken("a frame has more than a picture")
 		}

@@ -132,7 +132,7 @@ func stillStarting(err error) bool {
 // once runs a job once, and logs and reports the outcome. retake is passed to Lease.Do.
 func (r *Runner) once(ctx context.Context, j Job, retake bool) error {
 	done, err := j.do(ctx, retake)
-	if ctx.Err() != nil || stillStarting(err) || errors.Is(err, ErrHeld) {
+	if ctx.Err() != nil || stillStarting(err) || errors.Is(err, ErrHeld) { // not an outcome of the job
 		return err
 	}
 	outcome := OutcomeOK

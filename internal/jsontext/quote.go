@@ -150,7 +150,7 @@ func appendEscape[T string | []byte](dst []byte, raw T, i int) (_ []byte, next i
 			if len(raw) >= i+6 && raw[i] == '\\' && raw[i+1] == 'u' {
 				low = rune4(raw[i+2:])
 			}
-			if r = utf16.DecodeRune(r, low); r != utf8.RuneError {
+			if r = utf16.DecodeRune(r, low); r != utf8.RuneError { // a pair: pass its second half, too
 				i += 6
 			}
 		}

@@ -355,6 +355,7 @@ func (s *Scanner) literal(word string) error {
 // number passes a number.
 func (s *Scanner) number() error {
 	s.pass('-')
+	// First the digits before the point, 0 or a number without leading zeros, then those after it.
 	if !s.pass('0') && s.digits() == 0 || s.pass('.') && s.digits() == 0 {
 		return s.fail("expected a digit")
 	}
@@ -445,6 +446,7 @@ func (s *Scanner) plain() {
 		c := b[n : n+32 : n+32]
 		w0, w1 := binary.LittleEndian.Uint64(c), binary.LittleEndian.Uint64(c[8:])
 		w2, w3 := binary.LittleEndian.Uint64(c[16:]), binary.LittleEndian.Uint64(c[24:])
+		// The condition is that special(w) is not 0 for one of the words. The next loop finds the byte.
 		if (below(w0)&^w0|below(w1)&^w1|below(w2)&^w2|below(w3)&^w3)&highs != 0 {
 			break
 		}

@@ -116,6 +116,7 @@ func Load(fallback string, offered []string, folders ...fs.FS) (*Languages, erro
 	}
 	fallback = cmp.Or(fallback, English)
 	s := new(Languages)
+	// The default language comes first: Choose returns the first language if none matches.
 	for _, tag := range append([]string{fallback}, offered...) {
 		l := byTag[tag]
 		if l == nil {

@@ -128,7 +128,7 @@ func sendOne(
 	case err == nil:
 		return true, false, finish(nil)
 	case ctx.Err() != nil:
-		return false, false, hold(0)
+		return false, false, hold(0) // ctx has ended, so the next run sends it
 	case errors.Is(err, ErrPermanent):
 		logger.Warn("mail refused", zap.Error(err))
 		return false, true, finish(err)

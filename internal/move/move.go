@@ -205,7 +205,7 @@ func (m *mover) settle(ctx context.Context) error {
 			return fmt.Errorf("moving rows of schema %s to tables that both engines have: %w", s.Name, err)
 		}
 	}
-	return m.From.Close()
+	return m.From.Close() // openSource connects to it again
 }
 
 // open starts a database with the schemas of the source.

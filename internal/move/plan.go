@@ -97,7 +97,7 @@ func (m *mover) plan(ctx context.Context) error {
 	}
 	for name, t := range sourceTables {
 		target := targetTables[name]
-		if target == nil {
+		if target == nil { // a table that only the source's engine has
 			if !t.isFullText() { // a full-text index is rebuilt
 				if err := m.from.checkEmpty(ctx, name); err != nil {
 					return err

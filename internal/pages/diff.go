@@ -50,8 +50,8 @@ func appendChanges(out []Change, a, b []string) []Change {
 		common[i] = make([]int, len(b)+1)
 	}
 	for i, oldLine := range slices.Backward(a) {
-		for j, came := range slices.Backward(b) {
-			if oldLine == came {
+		for j, newLine := range slices.Backward(b) {
+			if oldLine == newLine {
 				common[i][j] = common[i+1][j+1] + 1
 			} else {
 				common[i][j] = max(common[i+1][j], common[i][j+1])

@@ -80,7 +80,7 @@ func (l *Leaked) line(start int64) (hash string, next int64, err error) {
 	text := buffer[:n]
 	length := bytes.IndexByte(text, '\n')
 	next = start + int64(length) + 1
-	if length < 0 {
+	if length < 0 { // the last line, or one longer than the buffer
 		length, next = n, l.size
 	}
 	if length < hashDigits || n == maxLine && next == l.size {

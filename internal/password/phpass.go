@@ -21,8 +21,8 @@ func parsePhpass(stored string) (f foreign, ok bool) {
 	if len(stored) != phpassSize || stored[:3] != "$H$" && stored[:3] != "$P$" {
 		return f, false
 	}
-	rounds := strings.IndexByte(phpassDigits, stored[3])
-	if rounds < minPhpass || rounds > maxPhpass {
+	logRounds := strings.IndexByte(phpassDigits, stored[3])
+	if logRounds < minPhpass || logRounds > maxPhpass {
 		return f, false
 	}
 	if f.sum, ok = decodePhpass(stored[12:]); !ok {
@@ -32,7 +32,7 @@ func parsePhpass(stored string) (f foreign, ok bool) {
 	f.derive = func(password []byte) []byte {
 		sum := md5.Sum(append(slices.Clip(salt), password...)) //nolint:gosec // see above
 		text := make([]byte, 0, md5.Size+len(password))
-		for range 1 << rounds {
+		for range 1 << logRounds {
 			text = append(append(text[:0], sum[:]...), password...)
 			sum = md5.Sum(text) //nolint:gosec // see above
 		}

@@ -262,7 +262,7 @@ func (f *Form[C, T]) read(c C, t *T) error {
 			*field.List(t) = textLines(text)
 		case field.Number != nil:
 			n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-			if err != nil && strings.TrimSpace(text) != "" {
+			if err != nil && strings.TrimSpace(text) != "" { // an empty text counts as 0
 				fault := apierror.Detail{Field: field.Name, Reason: "form", Message: "this is not a whole number"}
 				refusal.Details = append(refusal.Details, fault)
 			}
@@ -308,7 +308,7 @@ func (f *Form[C, T]) inputs(c C, t *T) ([]input, error) {
 			}
 		case field.Number != nil:
 			v.Kind, values = "number", []string{strconv.FormatInt(*field.Number(t), 10)}
-			if *field.Number(t) == 0 && !field.Required && field.Options == nil {
+			if *field.Number(t) == 0 && !field.Required && field.Options == nil { // shown as empty
 				values = nil
 			}
 		case field.Flag != nil:

@@ -220,7 +220,7 @@ func (l *List[C, R]) heads(q Query, withParameter func(name, value string) strin
 // fill adds the rows to the table, with their buttons. It ticks the rows whose ids are in tickedIDs.
 func (l *List[C, R]) fill(c C, d *listPage, rows []R, tickedIDs []string) {
 	for i := range l.Actions {
-		if a := &l.Actions[i]; a.Make == nil && len(rows) > 0 {
+		if a := &l.Actions[i]; a.Make == nil && len(rows) > 0 { // Make runs on one row, not on ticked ones
 			d.Buttons = append(d.Buttons, button{Name: a.Name, Label: a.Label, Danger: a.Danger})
 		}
 	}

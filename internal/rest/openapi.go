@@ -48,6 +48,7 @@ func (d Document) OpenAPI(tables ...[]Route) ([]byte, error) {
 				tagged[r.Tag] = true
 				tags = append(tags, object{"name": r.Tag})
 			}
+			// OpenAPI has neither the {$} nor the ... of a ServeMux pattern.
 			path := strings.ReplaceAll(strings.TrimSuffix(r.Path, "{$}"), "...}", "}")
 			item, _ := paths[path].(object)
 			if item == nil {

@@ -93,7 +93,7 @@ func (s *scanner) copyRow(row *Row) error {
 // begin an escape sequence.
 func (s *scanner) split(row *Row, line []byte) error {
 	row.cells, row.text = row.cells[:0], row.text[:0]
-	for more := true; more && len(row.cells) <= row.columns.count; {
+	for more := true; more && len(row.cells) <= row.columns.count; { // one value too many is enough for the error
 		var value []byte
 		value, line, more = bytes.Cut(line, []byte{'\t'})
 		c := cell{start: len(row.text), null: string(value) == `\N`}

@@ -103,7 +103,7 @@ func (s *scanner) skipSpace() error {
 	for {
 		text := s.peek(3)
 		if len(text) == 0 {
-			_, err := s.in.Peek(1)
+			_, err := s.in.Peek(1) // peek hides the error
 			return err
 		}
 		var err error
@@ -119,7 +119,7 @@ func (s *scanner) skipSpace() error {
 		default:
 			return nil
 		}
-		if errors.Is(err, io.ErrUnexpectedEOF) {
+		if errors.Is(err, io.ErrUnexpectedEOF) { // the dump ends in a comment
 			return io.EOF
 		}
 		if err != nil {

@@ -89,6 +89,7 @@ func Open(path string) (*Dump, error) {
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return nil, errors.Join(err, file.Close())
 	}
+	// The files of gzip, bzip2, zip, xz and Zstandard begin with these bytes.
 	for _, magic := range []string{"\x1f\x8b", "BZh", "PK\x03\x04", "\xfd7zXZ", "\x28\xb5\x2f\xfd"} {
 		if bytes.HasPrefix(head[:n], []byte(magic)) {
 			return nil, errors.Join(ErrCompressed, file.Close())

@@ -100,7 +100,7 @@ func (s *scanner) bare(row *Row, c *cell) error {
 	}
 	switch {
 	case len(word) > 0 && len(next) > 0 && next[0] == '\'': // x'0a', or a text after its character set
-		prefix := string(word)
+		prefix := string(word) // a copy, because quoted overwrites word
 		s.skip(1)
 		var err error
 		if row.text, err = s.quoted(row.text[:c.start], '\''); err != nil || !strings.EqualFold(prefix, "x") {

@@ -143,7 +143,7 @@ func newSchema(s Schema, d Dialect) (*schema, error) {
 	if len(checked.files) == 0 {
 		return nil, fmt.Errorf("no migrations for %s", d)
 	}
-	sum.Sum(checked.fingerprint[:0])
+	sum.Sum(checked.fingerprint[:0]) // writes the hash into the array
 	return checked, nil
 }
 

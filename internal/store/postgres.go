@@ -297,7 +297,7 @@ func (p *postgres) transact(ctx context.Context, weight int64, fn writeFunc) err
 	tx := newPipeline(conn, begin(ctx))
 	defer tx.rollback(ctx) // after an error or a panic; does nothing after a commit
 	err = fn(ctx, tx, tx, nil)
-	if tx.failed != nil {
+	if tx.failed != nil { // the transaction has not begun, so fn's error does not count
 		return &beginError{tx.failed}
 	}
 	if err != nil {

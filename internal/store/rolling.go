@@ -93,7 +93,7 @@ func (s *schema) checkUsable(ctx context.Context, provider *goose.Provider, pool
 // it; see the function follows. foreignRelease returns "" if one of the migrations is not additive.
 func (s *schema) foreignRelease(ctx context.Context, pool *sql.DB, afterVersion int64) (string, error) {
 	exists, err := s.hasAdditiveColumn(ctx, pool)
-	if err != nil || !exists {
+	if err != nil || !exists { // without the column, no migration is recorded as additive
 		return "", err
 	}
 	rows, err := pool.QueryContext(ctx, fmt.Sprintf(

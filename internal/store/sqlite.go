@@ -160,7 +160,7 @@ func (s *sqlite) busyTimeout() string {
 
 // migrate implements engine. Its lock is a file beside the database. If the database does not exist, migrate makes it.
 func (s *sqlite) migrate(ctx context.Context, schemas []*schema) error {
-	if _, err := os.Stat(s.options.Path); s.opened && err != nil {
+	if _, err := os.Stat(s.options.Path); s.opened && err != nil { // before the first opening, the file may be missing
 		return fmt.Errorf(
 			"the database file is gone: stop the server, put the file or a backup in its place, "+
 				"remove the -wal and -shm files beside it, and start the server: %w", err)

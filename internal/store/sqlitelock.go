@@ -47,7 +47,7 @@ func lockFile(ctx context.Context, file string, maxWait time.Duration) (unlock f
 		switch {
 		case err == nil:
 			return func() { _ = tx.Rollback(); _ = pool.Close() }, nil
-		case sqliteCode(err)&0xff != sqlitelib.SQLITE_BUSY:
+		case sqliteCode(err)&0xff != sqlitelib.SQLITE_BUSY: // the low byte is the primary result code
 			return nil, withFileName(file, err)
 		}
 		select {

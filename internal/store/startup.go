@@ -152,7 +152,7 @@ func (db *DB) attempt(opened *bool) error {
 		}
 	}
 
-	if !*opened && !db.ownMark.Load() {
+	if !*opened && !db.ownMark.Load() { // only the program that set the mark may open a marked database
 		if err := db.engine.checkMark(db.ctx); err != nil {
 			return err
 		}

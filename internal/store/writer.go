@@ -275,7 +275,7 @@ func (w *writer) makeGroup(c *change) {
 				}
 			}
 			ok, lost := w.join(c)
-			if lost != nil {
+			if lost != nil { // c has ended, so only the changes before it run again
 				w.rescue(joined)
 				return
 			}

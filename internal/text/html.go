@@ -79,7 +79,7 @@ func StripTags(s string) string {
 		}
 		out = append(out, s[i])
 	}
-	for _, index := range open {
+	for _, index := range open { // the first tag without an end swallows the rest
 		if isTagAt(index) {
 			return string(out[:index])
 		}
@@ -184,7 +184,7 @@ func readable(markup string) string {
 			endLines(1)
 			b.WriteString("- ")
 			lineEnds = 0
-		case name == "p" || len(name) == 2 && name[0] == 'h' && blocks[name]:
+		case name == "p" || len(name) == 2 && name[0] == 'h' && blocks[name]: // p, h1 to h6, or hr
 			endLines(2)
 		case name == "td" || name == "th":
 			b.WriteByte(' ')

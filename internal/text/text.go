@@ -121,6 +121,6 @@ func Slug(s string, limit int) string {
 			break
 		}
 	}
-	slug := b.String()
+	slug := b.String() // one byte too long if its last letter follows a hyphen at the limit
 	return strings.TrimRight(slug[:min(len(slug), limit)], "-")
 }

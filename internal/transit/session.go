@@ -29,6 +29,7 @@ type login struct {
 func (c *Client) session(ctx context.Context, refused *session) (*session, error) {
 	c.mu.Lock()
 	now, s := c.options.Now(), c.present
+	// The times of a session without a lease are zero. It does not end.
 	valid := s != nil && s != refused && (s.end.IsZero() || now.Before(s.end))
 	if valid && (s.half.IsZero() || now.Before(s.half)) {
 		c.mu.Unlock()

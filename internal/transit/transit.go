@@ -198,7 +198,7 @@ func (c *Client) ask(ctx context.Context, op, method, path, token string, body, 
 	defer func(began time.Time) { c.options.Observe(op, time.Since(began)) }(time.Now())
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
-	var text []byte
+	var text []byte // the body of the request, later that of the response
 	if body != nil {
 		var err error
 		if text, err = json.Marshal(body); err != nil {

@@ -231,7 +231,7 @@ func createKey(w http.ResponseWriter, r *http.Request, server *answer.Server) er
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(&body)
 	if err == nil {
-		if _, end := decoder.Token(); !errors.Is(end, io.EOF) {
+		if _, tokenErr := decoder.Token(); !errors.Is(tokenErr, io.EOF) {
 			err = errors.New("there is more data after the object")
 		}
 	}

@@ -182,7 +182,7 @@ func ingest(w http.ResponseWriter, r *http.Request) error {
 		if report != nil {
 			*line = base.plus(report.Progress, report.Problems)
 		}
-		if failed != nil {
+		if failed != nil { // the response has begun, so a line reports the error
 			line.Status, line.Error = "failed", failed.Error()
 			send(line)
 			return nil

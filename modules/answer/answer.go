@@ -186,11 +186,11 @@ func (h *Handler) Provision(ctx caddy.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	text, err := json.Marshal(h)
+	optionsJSON, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
-	n, err := tollgate.Share(h.app, nodes, nodeKey{db, sha256.Sum256(text)},
+	n, err := tollgate.Share(h.app, nodes, nodeKey{db, sha256.Sum256(optionsJSON)},
 		func() (*node, error) { return h.newNode(db, window, ctx.Logger()) }, (*node).close)
 	if err != nil {
 		return err

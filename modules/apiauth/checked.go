@@ -20,14 +20,14 @@ func Unchecked(ctx caddy.Context) bool {
 		return false
 	}
 	lineage := ctx.Modules() // the modules that are being provisioned, each inside the previous one
-	app := slices.IndexFunc(lineage, func(m caddy.Module) bool {
+	appIndex := slices.IndexFunc(lineage, func(m caddy.Module) bool {
 		_, isApp := m.(*caddyhttp.App)
 		return isApp
 	})
 	// The walk follows the modules from the server's routes down to the handler. At each level, the routes before the
 	// module's route run before the handler, and so do the handlers before the module in its route.
 	routes := server.Routes
-	for _, module := range lineage[app+1:] {
+	for _, module := range lineage[appIndex+1:] {
 		// Caddy clears HandlersRaw when it has provisioned a route. So the first route that still has HandlersRaw contains
 		// the module.
 		current := slices.IndexFunc(routes, func(r caddyhttp.Route) bool { return r.HandlersRaw != nil })

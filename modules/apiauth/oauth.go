@@ -265,7 +265,7 @@ func (o *OAuth) Cleanup() error {
 func (o *OAuth) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
 	token, sentAsDPoP, err := accessTokenOf(r.Header)
 	if err == nil && token == "" {
-		o.resource.challenge(w, false, "", "")
+		o.resource.challenge(w, false, "", "") // without a token, the challenge has no error code
 		return caddyauth.User{}, false, apierror.New(http.StatusUnauthorized, "invalid_token",
 			"no access token was sent: send it as Authorization: Bearer …")
 	}
@@ -378,7 +378,7 @@ func (o *OAuth) grant(claims map[string]any, encoded int, expires time.Time) (g 
 		value, _ := claims[name].(string)
 		return value
 	}
-	if issuer, ok := claims["iss"]; ok && issuer != o.Issuer {
+	if issuer, ok := claims["iss"]; ok && issuer != o.Issuer { // the answer to an introspection may lack it
 		return nil, 0, jwt.ErrIssuer
 	}
 	if !containsAudience(claims["aud"], o.Audiences) {

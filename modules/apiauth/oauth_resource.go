@@ -36,7 +36,7 @@ func newResource(o *OAuth) (*resource, error) {
 	}
 	if o.ResourceMetadata != "" {
 		if err := (jwks.Address{JWKS: o.ResourceMetadata}).Check(); err != nil ||
-			strings.ContainsAny(o.ResourceMetadata, "\"\\") {
+			strings.ContainsAny(o.ResourceMetadata, "\"\\") { // the challenge has the URL in quotes
 			return nil, errors.New("resource_metadata must be off, or a URL: https, or http on a loopback address")
 		}
 		res.metadata = o.ResourceMetadata

@@ -213,7 +213,7 @@ func (h *Handler) choose(r *http.Request) (choice, error) {
 
 // ServeHTTP runs the next handlers and answers the error that they return, unless their response has begun.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	chosen, err := h.choose(r)
+	chosen, err := h.choose(r) // err is answered below, in the chosen format
 	vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
 	id := identify(r.Context(), vars)
 	if vars != nil {

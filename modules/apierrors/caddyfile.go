@@ -46,7 +46,7 @@ func (h *Handler) unmarshal(d httpcaddyfile.Helper) error {
 		if err != nil {
 			return d.WrapErr(err)
 		}
-		if !ok || matchers == nil {
+		if !ok || matchers == nil { // nil stands for *
 			return d.Errf("%s needs a matcher such as /v1/* or @name", o.Format)
 		}
 		if d.NextArg() {

@@ -77,11 +77,11 @@ Passwords and secrets are hashed again when they are used for the first time.
 		}
 		defer func() { err = errors.Join(err, end()) }()
 		done := &imported{session: s, lines: json.NewEncoder(lines), dry: *dry, update: *update}
-		failed := server.Import(s.Ctx, read, file, moving.Options{
+		importErr := server.Import(s.Ctx, read, file, moving.Options{
 			DryRun: *dry, Update: *update, Secrets: *secrets, By: operator, Tell: done.record,
 		})
-		if err := done.show(); err != nil || failed != nil {
-			return errors.Join(err, failed)
+		if err := done.show(); err != nil || importErr != nil {
+			return errors.Join(err, importErr)
 		}
 		if n := done.Clients[moving.Refused] + done.Users[moving.Refused] + done.Others[moving.Refused]; n > 0 {
 			return fmt.Errorf("%d records were refused; the report says why", n)
@@ -149,7 +149,7 @@ func (i *imported) show() error {
 			{"REFUSED", moving.Refused},
 		}
 		if !i.update {
-			columns = slices.Delete(columns, 1, 2)
+			columns = slices.Delete(columns, 1, 2) // UPDATED
 		}
 		head := append(make([]any, 0, 1+len(columns)), "")
 		for _, c := range columns {

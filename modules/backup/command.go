@@ -88,7 +88,7 @@ func backupCommand(root *cobra.Command) {
 		return run(s, args[0], state, backup.Write, func(m *backup.Manifest) {
 			fileMissing := configured.KeyFile != "" && existing.KeyFile == ""
 			switch {
-			case m.KeyFile:
+			case m.KeyFile: // the backup contains the master key
 			case fileMissing && !needsKey(m): // there is no master key
 				if *withoutKey {
 					s.Note("The backup does not contain the signing keys: keep them elsewhere.")

@@ -56,7 +56,7 @@ func moveCommand(root *cobra.Command) {
 	root.Args = cobra.NoArgs
 	sourceFlag := root.Flags().String("from", "", "Database to copy (default: that of the configuration)")
 	targetFlag := root.Flags().String("to", "", "Database to copy to, which must be empty")
-	name := root.Flags().String("database", "",
+	service := root.Flags().String("database", "",
 		"Copy the database of this service, which has its own in the configuration")
 	cli.Required(root, "to")
 	root.MarkFlagsMutuallyExclusive("from", "database")
@@ -65,7 +65,7 @@ func moveCommand(root *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		source, err := sourceOf(state, *sourceFlag, *name)
+		source, err := sourceOf(state, *sourceFlag, *service)
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ func moveCommand(root *cobra.Command) {
 		if err != nil {
 			return err
 		}
-		printNextSteps(s, &state, *targetFlag, *name)
+		printNextSteps(s, &state, *targetFlag, *service)
 		return s.Table(r, func(w io.Writer) {
 			cli.Row(w, "TABLE", "ROWS", "DIGEST OF BOTH")
 			for i := range r.Tables {
@@ -159,7 +159,7 @@ func printNextSteps(s *cli.Session, state *backup.State, target, name string) {
 	}
 	if name == "" && len(state.Databases) > 1 {
 		others := make([]string, 0, len(state.Databases)-1)
-		for _, d := range state.Databases[1:] {
+		for _, d := range state.Databases[1:] { // the first is the common database
 			others = append(others, d.Name)
 		}
 		s.Note("Services with their own databases were not moved: %s. Move each with --database.", strings.Join(others, ", "))

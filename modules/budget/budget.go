@@ -193,7 +193,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err := h.compile(); err != nil {
 		return err
 	}
-	if h.app == nil {
+	if h.app == nil { // a test may have set it
 		app, err := ctx.App("tollgate")
 		if err != nil {
 			return fmt.Errorf("finding the counters: %w", err)

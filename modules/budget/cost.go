@@ -29,7 +29,7 @@ func compileCost(c Cost, repl *caddy.Replacer) (rule costRule, err error) {
 	if rule.units.fixed && !rule.units.set {
 		return rule, errors.New("the number is empty")
 	}
-	if c.Method != "*" {
+	if c.Method != "*" { // otherwise it stays empty, which matches all methods
 		rule.method = strings.ToUpper(c.Method)
 	}
 	for _, letter := range rule.method {

@@ -155,6 +155,7 @@ func (hw *headerWriter) set(
 	values := make([]string, 6) // one for each header
 	put := func(name, value string) {
 		values[0] = value
+		// The capacity of 1 keeps an append from overwriting the next header's value.
 		header[name], values = values[:1:1], values[1:]
 	}
 	appendToList := func(name, value string) {

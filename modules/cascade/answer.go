@@ -111,7 +111,7 @@ func (h *Handler) count(w http.ResponseWriter, r *http.Request, format formats.C
 		lease.Give()
 		return statusError(err)
 	}
-	defer lease.Give()
+	defer lease.Give() // not earlier, because expand may return another lease
 	if err = request.ReadCount(format, text, place.Options(r.Header)); err != nil {
 		return statusError(err)
 	}

@@ -217,7 +217,7 @@ func (h *Handler) parseOrders() error {
 		usesWeights = usesWeights || text == "weights"
 	}
 	for name, weight := range h.Weights {
-		if !(weight >= 0 && weight <= 1000) {
+		if !(weight >= 0 && weight <= 1000) { // also true for NaN
 			return fmt.Errorf("weight: the weight of %s must be from 0 to 1000", name)
 		}
 	}
@@ -247,6 +247,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		}
 		return h.answer(w, r, formats.Place{})
 	}
+	// allow is set if only the method does not match.
 	if e, id, allow := findPassthrough(r.Method, path); e != nil {
 		return h.pass(w, r, e, id)
 	} else if allow != "" {

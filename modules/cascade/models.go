@@ -43,7 +43,7 @@ func (h *Handler) models(w http.ResponseWriter, r *http.Request, id string) erro
 			"there is no model \""+wire.Mask(id, 100)+"\" for this key; GET /v1/models lists all")
 	}
 	all := o.list()
-	if r.Header.Get("Anthropic-Version") == "" {
+	if r.Header.Get("Anthropic-Version") == "" { // only clients of the messages format send it
 		answer := struct {
 			Object string                 `json:"object"`
 			Data   []modellist.Model      `json:"data"`

@@ -208,7 +208,7 @@ func (p *passthroughRequest) pin(r *http.Request, file string) error {
 			return apierror.New(http.StatusNotFound, "not_found",
 				"the %s was created with a provider key that you can no longer use", kind)
 		}
-		if e.MakesBatch() || e.Deletes {
+		if e.MakesBatch() || e.Deletes { // beforeSend needs the object
 			p.input = &object
 		}
 	} else if f.Pinned = p.providerFor(r.Header.Get("X-Gateway-Provider")); f.Pinned == nil {
@@ -275,7 +275,7 @@ func (p *passthroughRequest) recordObjects(
 		Provider:    c.Provider.Code,
 		ProviderKey: key.PublicID(),
 	}
-	if p.id == "" {
+	if p.id == "" { // the request has created an object
 		if created.ID = response.Get("id").Str; created.ID != "" {
 			if err := objects.Keep(ctx, &created); err != nil {
 				return err

@@ -36,7 +36,7 @@ func setPlaceholders(r *http.Request, record *spending.Record) {
 		case "model":
 			return served.model, true
 		case "tier":
-			if served.tier == 0 {
+			if served.tier == 0 { // no tier was chosen, for example because the request named an entry
 				return "", true
 			}
 			return served.tier.String(), true

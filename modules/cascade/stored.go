@@ -55,7 +55,7 @@ func (o *StoreResponses) options() *stored.Options {
 	}.WithDefaults())
 }
 
-// validate checks the ranges of the values. A nil receiver is valid.
+// validate checks the ranges of the values. A value that is not set is 0. A nil receiver is valid.
 func (o *StoreResponses) validate() error {
 	const leastSize, mostSize, leastQuota = 64 << 10, 32 << 20, 1 << 20
 	switch {

@@ -171,7 +171,7 @@ func checkFree(ctx context.Context, owner string, address caddy.NetworkAddress) 
 	}
 	for offset := range min(address.PortRangeSize(), maxPorts) {
 		text := address.JoinHostPort(offset)
-		if strings.HasSuffix(text, ":0") {
+		if strings.HasSuffix(text, ":0") { // the system chooses a free port
 			continue
 		}
 		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", text)

@@ -127,9 +127,9 @@ func placeOfHandler(filename string, text []byte, message string) (place, string
 	routes := server.Get("routes")
 	var current gjson.Result // the route or handler to which the steps so far lead
 	switch {
-	case submatch(3) != "":
+	case submatch(3) != "": // error handling routes
 		routes = server.Get("errors.routes")
-	case submatch(4) != "":
+	case submatch(4) != "": // a named route: submatch 4 is the server, and 1 the route
 		current = all.Get(gjson.Escape(submatch(4))).Get("named_routes").Get(gjson.Escape(submatch(1)))
 	}
 	message = message[step[1]:]

@@ -208,6 +208,7 @@ func (p *Provider) override() (catalog.Override, error) {
 		}
 	}
 	for name, value := range p.Headers {
+		// A placeholder may be empty, but must be known.
 		if o.Headers[name], err = caddy.NewReplacer().ReplaceOrErr(value, false, true); err != nil {
 			return o, fmt.Errorf("header %s: %w", name, err)
 		}

@@ -180,7 +180,7 @@ func (f *keyFlags) read(now time.Time) (l keychain.Limits, err error) {
 		}
 		l.ExpiresAt = &expiry
 	}
-	if l.AllowedModels = f.allow; slices.Equal(f.allow, []string{none}) {
+	if l.AllowedModels = f.allow; slices.Equal(f.allow, []string{none}) { // nil allows all models
 		l.AllowedModels = nil
 	}
 	if l.AllowedTools = f.tools; slices.Equal(f.tools, []string{"all"}) {
@@ -249,7 +249,7 @@ func (f *keyFlags) options() (keychain.KeyOptions, error) {
 
 // showOptions prints the limits of a key.
 func showOptions(w io.Writer, k *keychain.GatewayKey) {
-	if len(k.Imposed) == 0 || k.RateLimitPerMinute != nil {
+	if len(k.Imposed) == 0 || k.RateLimitPerMinute != nil { // unlimited would mislead beside imposed limits
 		cli.Row(w, "Requests a minute:", perMinute(k.RateLimitPerMinute))
 	}
 	if k.ExpiresAt != nil {

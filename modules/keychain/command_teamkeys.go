@@ -19,7 +19,7 @@ func teamKeys(o *options) []*cobra.Command {
 			if err != nil {
 				return err
 			}
-			keys, err := s.Keys(s.Ctx, team.ID)
+			keys, err := s.Keys(s.Ctx, team.ID) // a team's id is also the user id of its account
 			if err != nil {
 				return err
 			}

@@ -96,7 +96,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		if retention > 0 && retention < time.Hour {
 			return errors.New("request_log: must be at least 1h")
 		}
-		if err := app.KeepRequests(max(retention, 0)); err != nil {
+		if err := app.KeepRequests(max(retention, 0)); err != nil { // 0 keeps them for ever
 			return fmt.Errorf("request_log: %w", err)
 		}
 	}

@@ -109,7 +109,7 @@ func unmarshalAccess(d *caddyfile.Dispenser, a *Access) (*Access, error) {
 	default:
 		return nil, d.Errf("%s: there is no rule %q; there are: loopback, any, user, certificate, certname", option, rule)
 	}
-	if len(names) > 0 {
+	if len(names) > 0 { // loopback, any and certificate have no names
 		return nil, d.ArgErr()
 	}
 	return a, nil

@@ -237,7 +237,7 @@ func (h *Handler) options() runevents.Options {
 	}
 }
 
-// Validate checks the settings.
+// Validate checks the settings. A number or duration that is not set is 0.
 func (h *Handler) Validate() error {
 	if err := h.validatePaths(); err != nil {
 		return err

@@ -45,7 +45,7 @@ func (a *App) LookAhead(ctx context.Context) error {
 	}
 	for _, d := range databases {
 		file := d.DB.File()
-		if file == "" || d.Name == commonDatabase && !a.usesCommon() {
+		if file == "" || d.Name == commonDatabase && !a.usesCommon() { // file is empty on PostgreSQL
 			continue
 		}
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {

@@ -320,7 +320,7 @@ func (w *walk) add(p Presence, address Address) {
 		return
 	}
 	m := (*w.all)[i]
-	if previous := m.Visible; previous != nil {
+	if previous := m.Visible; previous != nil { // then p.Visible is not nil either
 		m.Visible = func(r *http.Request) bool { return previous(r) || p.Visible(r) }
 	}
 	m.Addresses = append(m.Addresses, address)

@@ -65,7 +65,7 @@ func (a *App) Existing(s backup.State) (backup.State, error) {
 	var existing []backup.Database
 	for _, d := range s.Databases {
 		file := d.DB.File()
-		if _, err := os.Stat(file); file != "" && errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(file); file != "" && errors.Is(err, fs.ErrNotExist) { // file is empty on PostgreSQL
 			if d.Name == commonDatabase && !a.commonNamed && len(s.Databases) > 1 {
 				continue
 			}

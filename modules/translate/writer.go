@@ -190,7 +190,7 @@ func (w *writer) repairUTF8() error {
 func (w *writer) stream(p []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.unread, w.keepAlives = p, 0
+	w.unread, w.keepAlives = p, 0 // w.events reads from w.unread
 	w.out = w.out[:0]
 	for !w.done {
 		event, err := w.events.Next()
@@ -346,7 +346,7 @@ func (w *writer) finish(err error) error {
 		if broken != nil {
 			return statusError(upstreamError(broken))
 		}
-		if result := w.t.convert(); result.request.Stream {
+		if result := w.t.convert(); result.request.Stream { // w.pass has made the answer a stream
 			w.streamHeader()
 		} else {
 			rest.NoSniff(w.Header())

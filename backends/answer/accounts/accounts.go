@@ -172,6 +172,7 @@ func (a *Accounts) Create(ctx context.Context, n NewKey) (key string, created Ke
 		if err != nil {
 			return err
 		}
+		// The statement above has changed nothing if the account was there already.
 		if n.Limit != nil {
 			if _, err := c.Exec("UPDATE answer_accounts SET total_limit = ? WHERE name = ?", limit, n.Account); err != nil {
 				return err

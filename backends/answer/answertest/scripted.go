@@ -40,7 +40,7 @@ func writeDraft(text string) string {
 		marks := strings.Join(markPattern.FindAllString(m[1], -1), "")
 		return formulaPattern.ReplaceAllString(markPattern.ReplaceAllString(m[1], ""), "") + "." + marks
 	}
-	if _, list, ok := strings.Cut(text, "Answers to parts of the question:\n"); ok {
+	if _, list, ok := strings.Cut(text, "Answers to parts of the question:\n"); ok { // the draft joins these answers
 		list, _, _ = strings.Cut(list, "\nQuestion: ")
 		return strings.TrimPrefix(strings.ReplaceAll(list, "\n- ", "\n"), "- ")
 	}
@@ -50,8 +50,8 @@ func writeDraft(text string) string {
 	}
 	questionTerms := terms.Of(m[1])
 	best, mark, maxShared := "", "", 0
-	for _, p := range passagePattern.FindAllStringSubmatch(text, -1) {
-		for line := range strings.Lines(p[2]) {
+	for _, passage := range passagePattern.FindAllStringSubmatch(text, -1) {
+		for line := range strings.Lines(passage[2]) {
 			if strings.HasPrefix(strings.TrimSpace(line), "|") || strings.HasPrefix(line, "#") {
 				continue
 			}
@@ -63,12 +63,12 @@ func writeDraft(text string) string {
 					}
 				}
 				if shared > maxShared && !draft.Suspicious(s) {
-					best, mark, maxShared = s, p[1], shared
+					best, mark, maxShared = s, passage[1], shared
 				}
 			}
 		}
 	}
-	if 4*maxShared < 3*len(questionTerms) {
+	if 4*maxShared < 3*len(questionTerms) { // the best sentence has less than three quarters of the terms
 		return draft.NotFound
 	}
 	return best + " [" + mark + "]"

@@ -427,10 +427,10 @@ func (a *API) store(ctx context.Context, id string, q question, o Outcome) (ans 
 	default:
 		ans.Code, ans.Reason = http.StatusInternalServerError, pipeline.InternalError
 	}
-	stored := ans
+	stored := ans // what is stored will also have the claims and the trace
 	if ans.Code == http.StatusOK {
 		res := result{ID: id, Query: q.query, References: []pipeline.Reference{}, Subqueries: []pipeline.Subquery{}}
-		if o.Reason == "" {
+		if o.Reason == "" { // there is an answer
 			res.Answer, res.References, res.Subqueries = o.Answer, orEmpty(o.References), orEmpty(o.Subqueries)
 		}
 		text, err := json.Marshal(res)

@@ -131,7 +131,7 @@ func (a *API) company(w http.ResponseWriter, r *http.Request, caller *accounts.C
 		return
 	}
 	number, err := strconv.ParseInt(id, 10, 64)
-	if err != nil || strings.HasPrefix(id, "+") {
+	if err != nil || strings.HasPrefix(id, "+") { // ParseInt accepts a plus sign
 		a.refuse(w, http.StatusNotFound, "NotFound")
 		return
 	}

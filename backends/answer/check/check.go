@@ -184,7 +184,7 @@ func (c *Checker) unsupportedIssuer(s draft.Sentence) string {
 		supported := slices.ContainsFunc(s.Marks, func(index int) bool {
 			p := &c.material.Passages[index]
 			return slices.Contains(mention.Issuers, p.Issuer) || strings.Contains(p.Text, name) ||
-				p.Issuer == 0 && c.namesIssuer(p, mention.Issuers)
+				p.Issuer == 0 && c.namesIssuer(p, mention.Issuers) // the issuer of the passage is unknown
 		})
 		if !supported {
 			return name

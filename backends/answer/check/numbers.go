@@ -35,7 +35,7 @@ func (c *Checker) allNumbersFound(s draft.Sentence) (number string, ok bool) {
 		}
 	}
 	for _, mention := range figures.Spelled(text) {
-		isWord := mention.Value <= maxSmall && mention.Unit == kernel.NoUnit
+		isWord := mention.Value <= maxSmall && mention.Unit == kernel.NoUnit // as in "two segments"
 		if !isWord && !c.hasFigure(s, mention) {
 			return mention.Text, false
 		}

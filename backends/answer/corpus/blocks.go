@@ -107,7 +107,7 @@ func headingLevel(line string) int {
 	if digits > letters || strings.Contains(line, ". ") {
 		return 0
 	}
-	return 3
+	return 3 // a heading of no known form ranks below parts and notes
 }
 
 // sections holds the headings above a block, one for each level of Markdown headings, outermost first. Levels without a

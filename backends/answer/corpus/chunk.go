@@ -213,7 +213,7 @@ func splitHeader(table string) (header, body []string) {
 		if !isEmpty {
 			rows++
 		}
-		if !isEmpty || strings.Contains(body[0], "---") {
+		if !isEmpty || strings.Contains(body[0], "---") { // the separator line has no text, but is kept
 			header = append(header, body[0])
 		}
 	}

@@ -155,7 +155,7 @@ func (w *writer) putAtURL(p *prepared) (Outcome, error) {
 		}
 	}
 	if duplicate != 0 { // the document is stored under another URL already
-		if outcome == Added {
+		if outcome == Added { // nothing was replaced, and no document is added
 			outcome = Skipped
 		}
 		_, err := c.Exec("INSERT INTO answer_copies (url, document_id) VALUES (?, ?)", s.URL, duplicate)

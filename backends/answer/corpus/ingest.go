@@ -223,7 +223,7 @@ func list(path string) (files []fileformat.File, bytes int64, err error) {
 // is the ingested file or folder.
 func (run *ingest) read(ctx context.Context, root string, f fileformat.File, out chan<- readDocument) {
 	name, err := filepath.Rel(root, f.Path)
-	if err != nil || name == "." {
+	if err != nil || name == "." { // root is the file itself
 		name = filepath.Base(f.Path)
 	}
 	name = filepath.ToSlash(name)

@@ -40,6 +40,7 @@ func putIssuer(c kernel.Conn, company fileformat.Company) (id int64, err error) 
 	switch {
 	case err != nil: // returned below
 	case id == 0:
+		// The update changes nothing; it makes RETURNING work if another transaction has just added the issuer.
 		err = c.Row("INSERT INTO answer_issuers (name, name_key, ticker, exchange, cik) VALUES (?, ?, ?, ?, ?) "+
 			"ON CONFLICT (name_key) DO UPDATE SET name = answer_issuers.name RETURNING id",
 			company.Name, key, company.Ticker, company.Exchange, company.CIK).Scan(&id)

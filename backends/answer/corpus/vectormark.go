@@ -126,6 +126,7 @@ func (c *Corpus) updateFingerprint(ctx context.Context, e Embedder) (fingerprint
 			return nil, err
 		}
 	}
+	// There may be vectors without a fingerprint, for example after an interrupted deletion.
 	unchanged, err := c.madeByCurrentModel(ctx, e)
 	if err != nil {
 		return nil, err

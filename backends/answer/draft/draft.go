@@ -44,15 +44,15 @@ var anyMark = regexp.MustCompile(`\s*\[\s*(?:[pP]?\s?\d{1,6}|[pP][^\]]{0,20}|sou
 func Parse(text string, passages int) Draft {
 	var d Draft
 	for line := range strings.Lines(text) {
-		first := true
+		beginsLine := true
 		for _, s := range Split(strings.TrimSpace(line)) {
 			sentence := Sentence{
 				Text: strings.TrimSpace(anyMark.ReplaceAllString(s, "")), Marks: parseMarks(s, passages),
-				Break: first && len(d.Sentences) > 0,
+				Break: beginsLine && len(d.Sentences) > 0,
 			}
 			if strings.Trim(sentence.Text, ".*#-_ ") != "" {
 				d.Sentences = append(d.Sentences, sentence)
-				first = false
+				beginsLine = false
 				continue
 			}
 			if n := len(d.Sentences); n > 0 && !sentence.Break { // marks alone belong to the sentence before them
@@ -73,7 +73,7 @@ func Parse(text string, passages int) Draft {
 func parseMarks(sentence string, passages int) (indexes []int) {
 	for _, m := range anyMark.FindAllString(sentence, 40) {
 		index := -1
-		if found := mark.FindStringSubmatch(m); found != nil && !strings.Contains(m, "(") {
+		if found := mark.FindStringSubmatch(m); found != nil && !strings.Contains(m, "(") { // not a link
 			if n, err := strconv.Atoi(found[1]); err == nil && n >= 1 && n <= passages {
 				index = n - 1
 			}
@@ -158,7 +158,7 @@ func Split(text string) []string {
 			all = append(all, s)
 		}
 		start = end
-		i = end - 1
+		i = end - 1 // the loop adds 1
 	}
 	if s := strings.TrimSpace(text[start:]); s != "" {
 		all = append(all, s)

@@ -147,7 +147,7 @@ func draftOfText(body string, passages []kernel.Passage, minimum float64, filter
 		return Draft{}
 	}
 	rateAll(quotes, c, passages)
-	best := quotes[0]
+	best := quotes[0] // rateAll has sorted them
 	url := passages[best.passage].URL
 	isLong := slices.ContainsFunc(passages, func(p kernel.Passage) bool { return p.URL == url && p.Page > longReport })
 	switch {

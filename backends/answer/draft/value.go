@@ -51,7 +51,7 @@ func (d Draft) Explain(v *formula.Value) Draft {
 	if v == nil || v.Formula == "" || len(v.Figures) == 0 {
 		return d
 	}
-	index := -1
+	index := -1 // of the first sentence that states the value
 	for i, s := range d.Sentences {
 		if strings.Contains(s.Text, calculation) {
 			return d

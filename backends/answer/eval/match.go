@@ -30,14 +30,14 @@ func Matches(claims []pipeline.Claim, g Gold) bool {
 		return g.matchesWords(claims)
 	}
 	stated := results(claims)
-	text, total := "", 0
+	text, expectedLength := "", 0
 	for _, c := range claims {
 		if !c.Fixed && !isCalculation(c.Text) {
 			text += c.Text + " "
 		}
 	}
 	for _, p := range parts {
-		total += len(p)
+		expectedLength += len(p)
 		if f, ok := number(p); ok {
 			if !slices.ContainsFunc(stated, func(s string) bool { return states(s, f, g) }) {
 				return false
@@ -48,7 +48,7 @@ func Matches(claims []pipeline.Claim, g Gold) bool {
 			return false
 		}
 	}
-	return g.isNumeric() || len(text) <= total+maxExtra
+	return g.isNumeric() || len(text) <= expectedLength+maxExtra
 }
 
 // verdict matches the beginning of an answer to a yes/no question.
@@ -131,7 +131,7 @@ func isCalculation(s string) bool { return strings.HasPrefix(s, "Calculation: ")
 func results(claims []pipeline.Claim) []string {
 	var list []string
 	for _, c := range claims {
-		if c.Fixed || !c.Break && len(list) > 0 {
+		if c.Fixed || !c.Break && len(list) > 0 { // only the first sentence of a part states its result
 			continue
 		}
 		s := c.Text
@@ -160,6 +160,7 @@ func states(text string, gold figures.Mention, g Gold) bool {
 		if m.Year {
 			continue
 		}
+		// The text may also give a share in per cent, such as 5% for 0.05.
 		if equal(m.Value, m.Step, value*scale, step*scale) || g.Percent && equal(m.Value, m.Step, value, step) ||
 			m.Unit == kernel.Percent && equal(m.Value/100, m.Step/100, value, step) {
 			return true
@@ -200,7 +201,7 @@ func (g *Gold) isEvidence(e *Evidence, p *kernel.Passage) bool {
 		return strings.Contains(strings.Join(strings.Fields(p.Text), " "), strings.Join(strings.Fields(e.Text), " "))
 	}
 	expected := g.parts()
-	if derived := g.derived(); derived != nil {
+	if derived := g.derived(); derived != nil { // a passage with the inputs of a number is enough
 		expected = derived
 	}
 	found := check.Figures(p)

@@ -108,7 +108,7 @@ func Digits(v float64, decimals int) string {
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	}
 	power := math.Pow10(decimals)
-	if rounded := math.Floor(v*power + 0.5 + 1e-9); rounded < 1<<53 {
+	if rounded := math.Floor(v*power + 0.5 + 1e-9); rounded < 1<<53 { // a larger v*power is an integer already
 		v = rounded / power
 	}
 	s := strconv.FormatFloat(v, 'f', decimals, 64)

@@ -119,7 +119,7 @@ func (s *Series) cover(stems []terms.Term, sameMetric bool) (cover float64, inNa
 			}
 		}
 	}
-	if missing > 0 && 2*missing >= strong && strong < 4 {
+	if missing > 0 && 2*missing >= strong && strong < 4 { // at least half of up to three words
 		return 0, inName
 	}
 	return matched / total, inName
@@ -247,10 +247,10 @@ func (s *Series) pointsOf(periods []kernel.Period) ([]Point, bool) {
 // fits reports whether the period of a figure in a table is the period that a question is about. actual is the period
 // of the figure, and target is the period of the question. A period without a length is taken for a year.
 func fits(target, actual kernel.Period) bool {
-	wantedQuarter, wantedHalf := target.Part()
+	targetQuarter, targetHalf := target.Part()
 	actualQuarter, actualHalf := actual.Part()
-	if wantedQuarter != actualQuarter && (target.Quarter != 0 || actual.Quarter != 0) ||
-		wantedHalf != actualHalf && (target.Half != 0 || actual.Half != 0) {
+	if targetQuarter != actualQuarter && (target.Quarter != 0 || actual.Quarter != 0) ||
+		targetHalf != actualHalf && (target.Half != 0 || actual.Half != 0) {
 		return false
 	}
 	if target.End != "" {
@@ -262,6 +262,7 @@ func fits(target, actual kernel.Period) bool {
 	if target.Months != 0 && target.Months != 12 && actual.Months != target.Months {
 		return false
 	}
+	// A figure that is not for a year fits only a question about the same length or about its quarter.
 	if actual.Months != 0 && actual.Months != 12 && target.Months != actual.Months && target.Quarter == 0 {
 		return false
 	}

@@ -497,7 +497,7 @@ func (q *Calculation) irrelevant(b *Book) *Answer {
 			continue
 		}
 		m, _ := metrics.Metric(key)
-		for _, sign := range signs[m.Statement] {
+		for _, sign := range signs[m.Statement] { // a metric that shows that the statement was read
 			if f, ok := b.last(sign); ok {
 				p := Period{f.Period.AnyYear(), f.Period.Quarter}
 				b.use(f, p)

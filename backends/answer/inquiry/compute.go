@@ -93,7 +93,7 @@ func NewBook(facts []kernel.Fact) *Book {
 		if !m.Instant && !isYear && !isQuarter { // such as six months
 			continue
 		}
-		if quarter == 0 && f.Report.Quarter == 0 {
+		if quarter == 0 && f.Report.Quarter == 0 { // not from a quarterly report
 			b.latest = max(b.latest, year)
 		}
 		n := Need{f.Metric, Period{year, quarter}}

@@ -92,6 +92,7 @@ var (
 // whole question.
 func calculation(body string) *Calculation {
 	q := &Calculation{
+		// -1 decimals mean that the question does not ask for rounding.
 		decimals: -1, percent: percentOf.MatchString(body), mayBeIrrelevant: doubtsRelevance.MatchString(body),
 	}
 	if m := roundTo.FindStringSubmatch(body); m != nil {
@@ -239,10 +240,10 @@ func splitPeriods(text string) (rest string, periods []Period) {
 func fiscalPeriod(p kernel.Period) Period {
 	if p.End != "" {
 		end := p.End.Time()
+		// Most fiscal years end with the calendar year. Another date must be after June and end twelve months.
 		if end.Month() != time.December && (p.Months != 12 || end.Month() <= time.June) {
 			return Period{}
 		}
-		// Most fiscal years end with the calendar year.
 		if p.Half != 0 || p.Months != 0 && p.Months != 12 {
 			return Period{}
 		}
@@ -299,6 +300,7 @@ func (q *Calculation) exceeds(text string) bool {
 		metrics.UnitOf(a[0].Metric.Key) != metrics.UnitOf(b[0].Metric.Key) {
 		return false
 	}
+	// rest is the text without the two metrics and the word between them. The offsets in b count from match[1].
 	rest := text[:a[0].Start] + " " + text[a[0].End:match[0]] + " " + text[match[1]:match[1]+b[0].Start] + " " +
 		text[match[1]+b[0].End:]
 	if !onlyFiller(yesNo.ReplaceAllString(rest, " ")) {
@@ -350,7 +352,7 @@ func (q *Calculation) readMeasures(text string) (rest string, ok bool) {
 	}
 	rest += text[end:]
 	q.measures = []measure{measureOf(key)}
-	if stated := q.definitions[""]; stated != nil {
+	if stated := q.definitions[""]; stated != nil { // a definition under a name that is not a metric
 		q.measures[0].key, q.measures[0].expr = "", stated
 	}
 	return rest, true
@@ -402,7 +404,7 @@ func (q *Calculation) define(definitions []string) bool {
 			q.definitions[key] = parsed
 		case parsed != nil && stated: // a formula for the measure of the question, under a name that is not a metric
 			q.definitions[""] = parsed
-		case stated, ok && !partsOfFormula(key, m[2]):
+		case stated, ok && !partsOfFormula(key, m[2]): // an unreadable formula, or metrics that the known one lacks
 			return false
 		}
 	}

@@ -65,7 +65,7 @@ func (f *Folder) Run(ctx context.Context) (int, error) {
 		if ok && previous.stamp == file.Stamp && !isDue {
 			continue
 		}
-		if f.waiting[file.Name] == file.Stamp {
+		if f.waiting[file.Name] == file.Stamp { // not changed since the previous round
 			changed = append(changed, file)
 		}
 		waiting[file.Name] = file.Stamp
@@ -205,7 +205,7 @@ func (f *Folder) sweep(ctx context.Context, source string, files []corpus.File, 
 	}
 	missing := make(map[string]bool)
 	for name := range known {
-		if !f.missing[name] {
+		if !f.missing[name] { // missing for the first time
 			missing[name] = true
 			continue
 		}

@@ -58,7 +58,7 @@ func (l *List) Run(ctx context.Context) (int, error) {
 	if err != nil {
 		l.observe(OutcomeFailed)
 		l.logProblem(err.Error())
-		if addresses == nil {
+		if addresses == nil { // otherwise the list was read, but has wrong lines
 			return 0, nil
 		}
 	} else {
@@ -133,7 +133,7 @@ func (l *List) read() ([]string, error) {
 // other lines. For a list that is too long or cannot be read it returns nil and an error.
 func parse(r io.Reader) ([]string, error) {
 	var wrong []error
-	addresses, seen := []string{}, make(map[string]bool)
+	addresses, seen := []string{}, make(map[string]bool) // not nil, even without addresses
 	limited := &io.LimitedReader{R: r, N: maxList + 1}
 	lines := bufio.NewScanner(limited)
 	for n := 1; lines.Scan(); n++ {
@@ -240,7 +240,7 @@ func (l *List) fetch(ctx context.Context, address string, previous entry) (*fetc
 	}
 	response, err := client.Do(r)
 	if err != nil {
-		if inner, ok := errors.AsType[*url.Error](err); ok {
+		if inner, ok := errors.AsType[*url.Error](err); ok { // its text would contain the address
 			err = inner.Err
 		}
 		return nil, err

@@ -116,7 +116,7 @@ func Periods(text string) []Mention {
 	}
 	var found []Mention
 	lower := strings.ToLower(text)
-	for _, group := range spellings {
+	for _, group := range spellings { // longer spellings come first: "Q3 2019" before "2019"
 		if !slices.ContainsFunc(group.words, func(w string) bool { return strings.Contains(lower, w) }) {
 			continue
 		}
@@ -181,6 +181,7 @@ func periodEnding(unit, year, month, day string) kernel.Period {
 		}
 	}
 	p := kernel.Period{End: kernel.DayOf(time.Date(y, m, d, 0, 0, 0, 0, time.UTC))}
+	// 52 or 53 weeks are a year, 39 weeks nine months, and 26 weeks six months.
 	switch unit = strings.ToLower(unit); {
 	case unit == "":
 	case strings.HasPrefix(unit, "year"), strings.HasPrefix(unit, "twelve"), strings.HasPrefix(unit, "12"),

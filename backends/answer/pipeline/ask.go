@@ -210,6 +210,7 @@ func (w *task) fromStatements() (v *formula.Value, refused bool, gap string) {
 		v.Sentence = a.Verdict + ". " + v.Sentence
 	}
 	for _, used := range a.Used {
+		// The id is 0 both in a fact without a passage and in a passage from the web; these do not match.
 		index := slices.IndexFunc(w.passages, func(p kernel.Passage) bool { return p.ID == used.Passage && p.ID != 0 })
 		if index < 0 {
 			return nil, false, "the search did not return the passage with the figure: " + used.Metric

@@ -80,6 +80,7 @@ func unknownName(s string) bool {
 		letters := []rune(bare)
 		switch {
 		case len(letters) < 2:
+		// An abbreviation, such as "ETF", counts even at the beginning of a sentence.
 		case strings.ToUpper(bare) == bare && unicode.IsLetter(letters[0]) && len(letters) < 7:
 			return true
 		case !sentenceStart && unicode.IsUpper(letters[0]):
@@ -120,7 +121,7 @@ func (r reading) isHarmful(text string) bool {
 		return false
 	}
 	// The question is about a crime. It is harmful if it asks how to commit the crime, but not if it asks for information
-	// about the crime.
+	// about the crime. If it also has a term of events, a term of doing counts only together with the word "I".
 	return r.has("evading") || r.has("doing") && (!events || strings.Contains(r.text, " i ")) ||
 		!events && !informational.MatchString(r.text)
 }
@@ -173,6 +174,7 @@ func comparesNames(text string, r reading) bool {
 	if !r.has("compares") {
 		return false
 	}
+	// m[1] is the second name, the one after a word such as "than".
 	if m := thanName.FindStringSubmatch(text); m != nil && !noIssuer.MatchString(m[1]) {
 		return true
 	}

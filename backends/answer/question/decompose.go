@@ -101,7 +101,7 @@ func (q *Question) parts() []string {
 	}
 	for i, part := range parts {
 		part = strings.TrimRight(strings.TrimSpace(part), "?.,; ")
-		if i > 0 && topic != "" && len(metrics.Find(part)) == 0 {
+		if i > 0 && topic != "" && len(metrics.Find(part)) == 0 { // a pronoun stands for the first metric
 			part = pronoun.ReplaceAllString(part, topic)
 		}
 		if len(q.Periods) > 0 && len(metrics.Periods(part)) == 0 {

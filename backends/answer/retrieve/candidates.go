@@ -48,7 +48,7 @@ func (r *Retriever) candidates(
 			}
 		}
 		all, scanned, err := scan(c, w, condition, args)
-		if err != nil || scanned <= maxScored {
+		if err != nil || scanned <= maxScored { // scan has read all that pass the filters
 			return all, err
 		}
 	}

@@ -57,7 +57,7 @@ func fromStatements(
 	book := inquiry.NewBook(found)
 	var needs []inquiry.Need
 	if calculation != nil {
-		_, needs = calculation.Answer(book)
+		_, needs = calculation.Answer(book) // book.Used then returns the facts that it found
 	} else {
 		for _, metric := range w.metrics {
 			for _, p := range w.periods {

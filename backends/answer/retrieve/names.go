@@ -55,14 +55,14 @@ func closeness(w *searchQuery, passage *candidate, weights map[terms.Term]float6
 		}
 	}
 	covered /= sum
-	best := 0.0
+	bestMatch := 0.0
 	for line := range strings.SplitSeq(passage.headers, "\n") {
-		best = max(best, nameMatch(line, weights, sum))
+		bestMatch = max(bestMatch, nameMatch(line, weights, sum))
 	}
 	if passage.fact {
-		best = max(best, synonymMatch)
+		bestMatch = max(bestMatch, synonymMatch)
 	}
-	best = max(best, 0.8*nameMatch(passage.Section, weights, sum))
+	bestMatch = max(bestMatch, 0.8*nameMatch(passage.Section, weights, sum))
 	years := 0.0 // the share of the question's years that the text contains
 	if len(w.years) > 0 {
 		for _, y := range w.years {
@@ -86,7 +86,7 @@ func closeness(w *searchQuery, passage *candidate, weights map[terms.Term]float6
 			report = 3 // and also for the quarter that the question names
 		}
 	}
-	return reportWeight*report + covered + nameWeight*best + pairWeight*pairs + yearWeight*years + partWeight*part
+	return reportWeight*report + covered + nameWeight*bestMatch + pairWeight*pairs + yearWeight*years + partWeight*part
 }
 
 // Weights of the parts of closeness, besides the share of the question's terms.

@@ -136,6 +136,7 @@ func (s *search) readCorpus(ctx context.Context, c kernel.Conn, meaning []float3
 		}
 	}
 	ranked := score(w, all)
+	// byMeaning gets all passages, so that it also finds those beyond the first maxRanked.
 	dense := s.byMeaning(c, meaning, mark, ranked)
 	ranked = ranked[:min(maxRanked, len(ranked))]
 	if err := load(c, union(ranked, dense)); err != nil {

@@ -97,7 +97,7 @@ func concept(label, group string, kind kernel.Statement, issuer *regexp.Regexp) 
 		}
 	}
 	if match := attributed.FindStringSubmatchIndex(label); match != nil {
-		if otherHolders.MatchString(label[match[2]:match[3]]) {
+		if otherHolders.MatchString(label[match[2]:match[3]]) { // the text after "attributable to"
 			return "", 0
 		}
 		rank = 2
@@ -166,6 +166,7 @@ func shareConcept(label, group string) string {
 		return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(plain, prefix) })
 	}
 	namesKind := hasAnyPrefix("basic", "dilut", "assuming dilution") // "basic" alone below a heading
+	// "Shares used in per share calculation" is a number of shares, although it has the words "per share".
 	labelCounts := shareCount.MatchString(label) &&
 		!perShare.MatchString(strings.ReplaceAll(lower, "used in per share", ""))
 	switch {

@@ -316,6 +316,7 @@ func completePeriod(statements []*statement, report kernel.Period) kernel.Period
 		}
 	}
 	for day, n := range votes {
+		// Of two days with equal votes the later one wins, so that the order of the map does not matter.
 		if n > votes[report.End] || n == votes[report.End] && day > report.End {
 			report.End = day
 		}

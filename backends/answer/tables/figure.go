@@ -37,7 +37,7 @@ func (t *Table) setUnits(header [][]string) {
 		}
 	}
 	for i := range t.Columns {
-		if header := t.Columns[i].Header; len(header) > len("2019") || header == "%" {
+		if header := t.Columns[i].Header; len(header) > len("2019") || header == "%" { // a year states no unit
 			t.Columns[i].Units = UnitsIn(header)
 		}
 	}

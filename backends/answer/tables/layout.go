@@ -229,11 +229,11 @@ func nextTable(page []layoutLine, offset int) (start, end int) {
 		if page[row].role != valueLine {
 			continue
 		}
-		last, rows, gap := row+1, 1, 0
+		rowsEnd, rows, gap := row+1, 1, 0
 		for i := row + 1; i < len(page) && i-row < maxRows; i++ {
 			line := &page[i]
 			if line.role == valueLine {
-				last, gap = i+1, 0
+				rowsEnd, gap = i+1, 0
 				rows++
 				continue
 			}
@@ -245,10 +245,10 @@ func nextTable(page []layoutLine, offset int) (start, end int) {
 			}
 		}
 		if rows < minRows { // a line of text with a number; search on after it
-			row = last - 1
+			row = rowsEnd - 1
 			continue
 		}
-		return headerStart(page, offset, row), last
+		return headerStart(page, offset, row), rowsEnd
 	}
 	return len(page), len(page)
 }

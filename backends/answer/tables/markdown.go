@@ -28,6 +28,7 @@ func Split(line string) []string {
 	var cells []string
 	start := 0
 	for i := 0; i <= len(line); i++ {
+		// A cell ends at a | that is not escaped, and at the end of the line.
 		if i < len(line) && (line[i] != '|' || i > 0 && line[i-1] == '\\') {
 			continue
 		}

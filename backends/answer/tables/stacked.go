@@ -148,7 +148,8 @@ func columnsNamed(cells []string) []string {
 			columns = append(columns, cell)
 		}
 	}
-	// "Three months ended" and "June 30," are joined into one lead, but "Years ended" and "Years ended" remain two leads.
+	// "Three months ended" and "June 30," are joined into one lead. Leads with the same first letter are not joined, so
+	// that "Years ended" and "Years ended" remain two leads.
 	var joined []string
 	for _, lead := range leads {
 		if n := len(joined); n > 0 && lead[0] != joined[n-1][0] &&

@@ -89,6 +89,7 @@ func ParseAll(text string, limit int) []*Table {
 		t := New(rowsOf(lines[start:i]), caption, followingText)
 		t.Above = above[max(len(above)-linesAbove, 0):]
 		found = append(found, t)
+		// The loop now skips lines[i]: the line directly below a table is not above the next one.
 		above = nil
 	}
 	return found

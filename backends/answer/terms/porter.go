@@ -15,18 +15,18 @@ func porter(word string) string {
 	}
 	w := stemmer(word)
 	w = w.withoutPlural().withoutPast()
-	if w.ends("y") && w.hasVowel(len(w)-1) {
+	if w.ends("y") && w.hasVowel(len(w)-1) { // step 1c of the algorithm
 		w = w[:len(w)-1] + "i"
 	}
 	w = w.replace(0, step2)
 	w = w.replace(0, step3)
 	w = w.withoutSuffix()
-	if w.ends("e") {
+	if w.ends("e") { // step 5a
 		if m := w.measure(len(w) - 1); m > 1 || m == 1 && !w.endsClosed(len(w)-1) {
 			w = w[:len(w)-1]
 		}
 	}
-	if w.ends("ll") && w.measure(len(w)) > 1 {
+	if w.ends("ll") && w.measure(len(w)) > 1 { // step 5b
 		w = w[:len(w)-1]
 	}
 	return string(w)
@@ -116,11 +116,11 @@ func (w stemmer) withoutPast() stemmer {
 		return w
 	}
 	switch {
-	case w.ends("at"), w.ends("bl"), w.ends("iz"):
+	case w.ends("at"), w.ends("bl"), w.ends("iz"): // "conflat(ed)" becomes "conflate"
 		return w + "e"
-	case w.endsDouble() && !w.ends("l") && !w.ends("s") && !w.ends("z"):
+	case w.endsDouble() && !w.ends("l") && !w.ends("s") && !w.ends("z"): // "hopp(ing)" becomes "hop"
 		return w[:len(w)-1]
-	case w.measure(len(w)) == 1 && w.endsClosed(len(w)):
+	case w.measure(len(w)) == 1 && w.endsClosed(len(w)): // "fil(ing)" becomes "file"
 		return w + "e"
 	}
 	return w

@@ -141,7 +141,7 @@ func cutValue(text string) (value, rest string) {
 		}
 		unquoted.WriteByte(text[i])
 	}
-	return unquoted.String(), text[min(i+1, len(text)):]
+	return unquoted.String(), text[min(i+1, len(text)):] // without a closing quote, i is len(text)
 }
 
 // Query selects events.

@@ -74,12 +74,12 @@ func (s *Authorize) Open(ctx context.Context, transaction, visitSecret string) (
 		return nil, nil, pageError(
 			"this sign-in was begun more than ten minutes ago; go back to the application and begin there")
 	}
-	redirect := ""
+	givenRedirect := ""
 	if r.RedirectGiven {
-		redirect = r.Redirect
+		givenRedirect = r.Redirect
 	}
 	previousRedirect := r.Redirect
-	client, err := s.setRedirect(ctx, r, redirect, s.Clients.Find)
+	client, err := s.setRedirect(ctx, r, givenRedirect, s.Clients.Find)
 	if err != nil {
 		return nil, nil, err
 	}

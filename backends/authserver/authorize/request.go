@@ -156,6 +156,7 @@ func (s *Authorize) setRedirect(
 	if errors.Is(err, clients.ErrUnknown) {
 		return nil, pageError("no application is registered under the client_id of the request")
 	}
+	// The client does not authenticate here, so a fault of the client's metadata document has status 400 instead of 401.
 	if refusal, ok := apierror.From(err); ok && refusal.Code == kernel.InvalidClient {
 		return nil, apierror.New(http.StatusBadRequest, kernel.InvalidClient, "%s", refusal.Message)
 	}

@@ -218,14 +218,14 @@ func (a *answered) parse(format string, text []byte) error {
 // granted returns the tokens in a response of the token endpoint. If there are none, the error is an *UpstreamError.
 func (b *Brokers) granted(c *OAuthConfig, status int, text []byte) (g Granted, err error) {
 	var a answered
-	err = a.parse(c.ResponseFormat, text)
+	err = a.parse(c.ResponseFormat, text) // checked below: the status of a server error takes precedence
 	failed := &UpstreamError{Slug: c.slug, cause: fmt.Errorf("status %d without a token", status)}
 	if word.MatchString(a.Error) {
 		failed.Code = a.Error
 	}
 	switch {
 	case status >= http.StatusInternalServerError:
-		failed.Code = ""
+		failed.Code = "" // a server error is not a refusal, whatever the response says
 		return g, failed
 	case err != nil || status >= http.StatusMultipleChoices || a.Error != "" || a.OK != nil && !*a.OK:
 		return g, failed

@@ -232,7 +232,7 @@ func (cs *Clients) byAssertion(ctx context.Context, creds credentials) (*Client,
 	}
 	jti, _ := token.Claims["jti"].(string)
 	switch {
-	case !now.Before(token.Expires):
+	case !now.Before(token.Expires): // Verify allows a leeway, but Skew must not extend the life of an assertion
 		return nil, creds.refuse("the assertion has expired")
 	case token.Expires.After(now.Add(assertionLife + kernel.Skew)):
 		return nil, creds.refuse("the assertion expires more than an hour from now")

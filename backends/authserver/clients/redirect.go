@@ -63,9 +63,9 @@ func portless(uri string) (bare string, ok bool) {
 		if !ok {
 			continue
 		}
-		if port, ok := strings.CutPrefix(tail, ":"); ok {
-			tail = strings.TrimLeft(port, "0123456789")
-			if digits := len(port) - len(tail); digits == 0 || digits > 5 {
+		if portAndPath, ok := strings.CutPrefix(tail, ":"); ok {
+			tail = strings.TrimLeft(portAndPath, "0123456789")
+			if digits := len(portAndPath) - len(tail); digits == 0 || digits > 5 {
 				return "", false
 			}
 		}

@@ -201,6 +201,7 @@ func (m *Metadata) check(c *Client) error {
 	if err := checkRedirects("post_logout_redirect_uris", m.Logout); err != nil {
 		return err
 	}
+	// Address.Check accepts the URLs that are permitted here too: https, or http on this machine.
 	if m.BackchannelLogout != "" && (len(m.BackchannelLogout) > maxURI ||
 		(jwks.Address{JWKS: m.BackchannelLogout}).Check() != nil) {
 		return refuse("backchannel_logout_uri",
@@ -309,7 +310,7 @@ func (cs *Clients) Manages(ctx context.Context, id, token string) (*Client, erro
 	if err != nil && !errors.Is(err, ErrUnknown) {
 		return nil, err
 	}
-	sum := secret.Hash(token)
+	sum := secret.Hash(token) // "" if the token cannot be one of this server
 	if c == nil || !c.Active() || sum == "" || c.Registration == "" || !hmac.Equal([]byte(sum), []byte(c.Registration)) {
 		return nil, apierror.New(http.StatusUnauthorized, "invalid_token",
 			"the registration access token does not belong to this client")

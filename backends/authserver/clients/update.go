@@ -31,6 +31,7 @@ func (cs *Clients) checkGiven(g *Given) error {
 		return refuse("client_id", "must not be a URL, which is the id of a client with a metadata document")
 	case len(g.Secret) > maxGivenSecret || strings.ContainsFunc(g.Secret, invisible):
 		return refuse("client_secret", "must have at most 512 printable ASCII characters")
+	// A peppered hash can be verified only by a server with a pepper.
 	case g.Hash != "" && !password.Known(g.Hash) && (len(cs.options.Pepper) == 0 || !strings.HasPrefix(g.Hash, peppered)):
 		return refuse("client_secret", "has an unknown hash format, or a hash that is too expensive to verify")
 	}

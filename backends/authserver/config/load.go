@@ -156,23 +156,23 @@ func (l *loader) key(k *Key) {
 	}
 	var err error
 	envText := l.fromEnv(k)
-	inFile, ok := l.leaves[k.Name]
+	leaf, isInFile := l.leaves[k.Name]
 	list, isList := pointer.(*[]string)
-	if envText != "" || ok {
+	if envText != "" || isInFile {
 		l.isSet[k.Name] = true
 	}
 	switch {
 	case envText != "":
 		err = set(pointer, envText)
-	case !ok: // neither sets the key, so the default remains
-	case isList && inFile.list == nil:
+	case !isInFile: // neither sets the key, so the default remains
+	case isList && leaf.list == nil:
 		err = errors.New("must be a list")
 	case isList:
-		*list = inFile.list
-	case inFile.list != nil:
+		*list = leaf.list
+	case leaf.list != nil:
 		err = errors.New("must not be a list")
 	default:
-		err = set(pointer, inFile.text)
+		err = set(pointer, leaf.text)
 	}
 	if ref, isRef := pointer.(*Ref); isRef && ref.Name != "" && err == nil {
 		if ref.Secret = l.env(ref.Name); ref.Secret == "" {

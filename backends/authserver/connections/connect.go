@@ -81,7 +81,7 @@ func digest(text string) string {
 // provider returns a provider that users can connect, and its configuration.
 func (x *Connections) provider(ctx context.Context, slug string) (*brokers.Provider, *brokers.OAuthConfig, error) {
 	p, err := x.options.Brokers.Find(ctx, slug)
-	if errors.Is(err, brokers.ErrUnknown) || err == nil && p.Slug != slug {
+	if errors.Is(err, brokers.ErrUnknown) || err == nil && p.Slug != slug { // Find also accepts an id
 		return nil, nil, apierror.New(http.StatusNotFound, "not_found", "there is no such provider")
 	}
 	if err != nil {
@@ -281,7 +281,7 @@ func (x *Connections) Finish(ctx context.Context, e End) (location string, err e
 	if err != nil {
 		return "", err
 	}
-	if granted.Scope == nil {
+	if granted.Scope == nil { // the provider has granted the requested scope
 		granted.Scope = flow.scope
 	}
 	if err := x.storeCredential(ctx, flow.user, p.ID, granted.Credential, granted.Scope); err != nil {

@@ -361,6 +361,7 @@ const maxAccounts = 10_000
 func (x *Connections) serviceAccountToken(
 	ctx context.Context, p *brokers.Provider, scope []string,
 ) (credential brokers.Credential, err error) {
+	// The key contains the time of the last change, so that a changed provider gets new tokens.
 	key := p.ID + " " + p.UpdatedAt.String() + " " + strings.Join(scope, " ")
 	x.accounts.Lock()
 	known, ok := x.tokens[key]

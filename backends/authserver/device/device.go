@@ -173,6 +173,7 @@ func (s *Devices) Find(ctx context.Context, session *login.Session, text string)
 	err := s.Write(store.Hastily(store.ReadCommitted(ctx)), func(c store.Conn) error {
 		client, request = "", ""
 		var q store.Questions
+		// Each try is counted first, and given back below if the code is right.
 		wrongTries.Ask(&q, now, &wait)
 		q.Row(func(r store.Row) error {
 			if err := r.Scan(&client, &request); !errors.Is(err, sql.ErrNoRows) {

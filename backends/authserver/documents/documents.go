@@ -253,7 +253,7 @@ func (d *Documents) fresh(h http.Header, now time.Time) time.Duration {
 	}
 	if text := h.Get("Expires"); !ok && text != "" {
 		ok = true
-		if date, err := http.ParseTime(text); err == nil {
+		if date, err := http.ParseTime(text); err == nil { // an invalid date, such as 0, means expired
 			sentAt := now
 			if headerDate, err := http.ParseTime(h.Get("Date")); err == nil {
 				sentAt = headerDate

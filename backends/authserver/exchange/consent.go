@@ -107,6 +107,7 @@ func (x *Exchange) exchangeUpstream(ctx context.Context, r *Request) (answer tok
 			scope = intersect(consents[index].Scope, target.Names())
 		}
 	}
+	// This is checked even for an empty scope: if there is no consent at all, the error asks for one.
 	if _, err := x.checkCovered(consents, target, scope); err != nil {
 		return answer, err
 	}

@@ -231,8 +231,10 @@ func (r *Request) brokered() bool {
 		slices.ContainsFunc(r.targets, func(t *resources.Resource) bool { return t.Kind == resources.Broker })
 }
 
-// checkPermitted checks that the client may exchange the subject token. A client may exchange its own token. It may
-// exchange another client's token if the policy of the resource permits that.
+// checkPermitted checks that the client may exchange the subject token. If the request names resources, a client may
+// exchange its own token, unless the policy of a resource lists only other clients. It may exchange another client's
+// token if each policy lists it, as a client that may exchange tokens or as one that serves the resource. Without a
+// resource, a client may exchange only its own token, and only if Options.Self is set.
 func (x *Exchange) checkPermitted(_ context.Context, r *Request) error {
 	if len(r.Resources) == 0 {
 		switch {
@@ -249,7 +251,7 @@ func (x *Exchange) checkPermitted(_ context.Context, r *Request) error {
 		allowed := t.Policy.Exchange.AllowedClientIDs
 		permitted := slices.Contains(allowed, r.Client.ID)
 		if !permitted && r.self {
-			permitted = len(allowed) == 0
+			permitted = len(allowed) == 0 // without a list, clients may exchange their own tokens
 		} else if !permitted {
 			permitted = slices.Contains(t.Policy.Runtime.ClientIDs, r.Client.ID) // the client serves the resource
 		}

@@ -286,6 +286,7 @@ func (l *Login) begin(
 	if err != nil {
 		return "", err
 	}
+	// The cookie contains the secret, the time and the id of the user; open reads them.
 	payload := binary.BigEndian.AppendUint64([]byte(sessionSecret), uint64(now.UnixMicro()))
 	return l.Signer("session").Sign(append(payload, u.ID...)), nil
 }
@@ -354,6 +355,7 @@ func (l *Login) Resume(ctx context.Context, cookie string) *Session {
 	if l.options.FailClosed {
 		return nil
 	}
+	// Without the database, the session is made from the content of the signed cookie alone.
 	return &Session{User: &users.User{ID: o.user, Status: users.Active}, AuthTime: o.begun}
 }
 

@@ -114,7 +114,7 @@ func hydraRecord(i int, raw json.RawMessage) Record {
 		return Record{Where: fmt.Sprintf("clients[%d]", i), Refused: err.Error()}
 	}
 	id := c.ClientID
-	if text, ok := c.ID.(string); id == "" && ok {
+	if text, ok := c.ID.(string); id == "" && ok { // a row of the table may have its client_id there
 		id = text
 	}
 	r := Record{Where: fmt.Sprintf("clients[%d] %s", i, id)}

@@ -260,7 +260,7 @@ func (t *Target) storeUser(ctx context.Context, u *User, o Options, line *Line) 
 	if err != nil {
 		return "", err
 	}
-	if _, err := t.newLinks(ctx, "", u.Links); err != nil {
+	if _, err := t.newLinks(ctx, "", u.Links); err != nil { // refuses accounts of other users
 		return "", err
 	}
 	if o.DryRun {

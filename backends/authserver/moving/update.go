@@ -262,10 +262,10 @@ func (t *Target) newLinks(
 }
 
 // addSecrets compares the stored password and authenticator apps of a user with those of the record u, and adds the
-// differences to ch. The parameter user is the id of the stored user. Apps that the record does not contain are kept.
-func (t *Target) addSecrets(ctx context.Context, ch *userChanges, user string, u *User) error {
+// differences to ch. The parameter userID is that of the stored user. Apps that the record does not contain are kept.
+func (t *Target) addSecrets(ctx context.Context, ch *userChanges, userID string, u *User) error {
 	if u.Hash != "" {
-		storedHash, err := t.Users.Hash(ctx, user)
+		storedHash, err := t.Users.Hash(ctx, userID)
 		if err != nil {
 			return err
 		}
@@ -276,7 +276,7 @@ func (t *Target) addSecrets(ctx context.Context, ch *userChanges, user string, u
 	if len(u.Apps) == 0 {
 		return nil
 	}
-	storedSecrets, err := t.Factors.AppSecrets(ctx, user)
+	storedSecrets, err := t.Factors.AppSecrets(ctx, userID)
 	if err != nil {
 		return err
 	}

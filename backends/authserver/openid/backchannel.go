@@ -151,7 +151,8 @@ func (s *OpenID) sendLogout(ctx context.Context, id int64) (done bool, err error
 	case err != nil:
 		return false, err
 	case e.attempts == 1 && s.SessionLife > 0 && now.Sub(time.UnixMicro(e.began)) >= s.SessionLife:
-		// The session has expired, which is not a logout: the client's own session may last longer.
+		// The session has expired, which is not a logout: the client's own session may last longer. Only the first
+		// attempt checks this, since the session may have expired between the attempts.
 		return false, s.forget(settleCtx, e)
 	}
 	err = s.post(ctx, client.Metadata.BackchannelLogout, e)

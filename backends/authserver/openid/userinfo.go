@@ -135,5 +135,5 @@ func presentedToken(w http.ResponseWriter, r *http.Request) (token string, bound
 	case token != "" || len(sent) > 1:
 		return "", false, kernel.Refuse(kernel.InvalidRequest, "the access token was sent more than once")
 	}
-	return sent[0], false, nil
+	return sent[0], false, nil // a token in a form is a bearer token
 }

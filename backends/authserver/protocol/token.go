@@ -83,6 +83,7 @@ func (p *Protocol) grant(w http.ResponseWriter, r *http.Request) (answer tokens.
 	case clients.GrantExchange:
 		return p.exchange(r, c, form, jkt)
 	}
+	// not reached: each grant type in p.Grants has a case above
 	return answer, kernel.Refuse(kernel.UnsupportedGrantType, "this server does not support the requested grant_type")
 }
 

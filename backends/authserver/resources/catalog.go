@@ -153,6 +153,7 @@ func (cat *Catalog) ByRef(ctx context.Context, ref string) (*Resource, error) {
 	if err != nil {
 		return nil, err
 	}
+	// byName also contains ids and URIs, so the slug is compared.
 	if r := s.byName[ref]; r != nil && r.Slug == ref && r.URI != "" {
 		return r, nil
 	}

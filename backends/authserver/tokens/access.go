@@ -213,6 +213,7 @@ func (t *Tokens) signAccessToken(ctx context.Context, o Order) (Answer, Issuance
 		Act: o.Act, Chain: o.Chain, RestsOn: o.restsOn, Machine: o.machine && o.Subject != o.Client.ID,
 	}
 	c.Confirm.JKT = o.JKT
+	// Consented stays empty if the user signed in at this client, or if the subject is a client.
 	if !o.machine && o.consentClient != o.Client.ID {
 		c.Consented = o.consentClient
 	}
@@ -222,9 +223,9 @@ func (t *Tokens) signAccessToken(ctx context.Context, o Order) (Answer, Issuance
 	if o.Client.Agent {
 		c.Agent = o.Client.ID
 	}
-	ids := make([]string, 0, len(o.Resources))
+	resourceIDs := make([]string, 0, len(o.Resources))
 	for _, r := range o.Resources {
-		ids = append(ids, r.ID)
+		resourceIDs = append(resourceIDs, r.ID)
 		if r.URI != "" {
 			c.Audience = append(c.Audience, r.URI)
 		}
@@ -243,7 +244,7 @@ func (t *Tokens) signAccessToken(ctx context.Context, o Order) (Answer, Issuance
 	}
 	issued := Issuance{
 		JTI: c.ID, Family: o.Family, User: issuanceUser(&c), Client: c.Client,
-		Resource: strings.Join(ids, " "), Scope: c.Scope,
+		Resource: strings.Join(resourceIDs, " "), Scope: c.Scope,
 		Kind: resources.Mint, Parent: o.parent, ConsentClient: o.consentClient,
 		JKT: o.JKT, Agent: c.Agent, Chain: strings.Join(o.Chain, " "),
 		IssuedAt: now, ExpiresAt: time.Unix(c.Expires, 0),

@@ -134,6 +134,7 @@ func (t *Tokens) Redeem(ctx context.Context, r Redemption) (Answer, error) {
 	if err := t.checkCode(ctx, k, r); err != nil {
 		return Answer{}, err
 	}
+	// This comes after checkCode, so that nobody without the code verifier can make the server revoke the tokens.
 	if k.spent {
 		return Answer{}, t.revokeReusedCode(ctx, k, r)
 	}

@@ -114,7 +114,7 @@ func (r *rotation) replace(oldSum, newSum string, now time.Time, grace time.Dura
 	}
 	result.present = append(result.present, present{sum: newSum, replaces: oldSum})
 	if len(result.present) > maxPresent {
-		result.present = result.present[len(result.present)-maxPresent:]
+		result.present = result.present[len(result.present)-maxPresent:] // the oldest become invalid
 	}
 	for i, p := range result.present { // a link to a token that cannot be used again is not needed
 		if !slices.ContainsFunc(result.used, func(u used) bool { return u.sum == p.replaces }) {

@@ -119,6 +119,7 @@ func (c *call) storeFlow(id, value string, lasts time.Duration) {
 // Without such cookies both values are empty.
 func (c *call) takeFlow(state string) (secret, nextPath string) {
 	id := flowID(state)
+	// storeFlow uses the name without an id for the first flow, and a name with the id for each further one.
 	for _, name := range [...]string{upstreamCookie, upstreamCookie + "_" + id} {
 		var value strings.Builder
 		count := 0

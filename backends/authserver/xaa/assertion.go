@@ -369,6 +369,7 @@ func (x *XAA) grantedScope(
 	for _, allowed := range [][]string{x.options.Clients.Ceiling(r.Client), permitted, requested} {
 		scope = resources.Cut(scope, allowed) // an empty list allows everything
 	}
+	// DeleteFunc changes its argument, so scope is cloned: it may be a list of the catalog, which other requests read.
 	if a.scope != nil {
 		scope = slices.DeleteFunc(slices.Clone(scope), func(word string) bool { return !slices.Contains(a.scope, word) })
 	}

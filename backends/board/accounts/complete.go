@@ -40,7 +40,8 @@ func (s *Service) Complete(ctx context.Context, a *rights.Actor, prefix string) 
 		return nil, err
 	}
 	return kernel.Value(ctx, s.Read, func(c store.Conn) ([]string, error) {
-		// Keys are compared by their bytes, so the keys with the same beginning form a range.
+		// Keys are compared by their bytes, so the keys with the same beginning form a range. The inner limit bounds the
+		// cost if many of these members are not active.
 		return store.List(c, func(r store.Row) (name string, err error) { return name, r.Scan(&name) },
 			"SELECT w.username FROM (SELECT username, username_key, state FROM board_users WHERE username_key >= ?"+
 				" AND username_key < ? ORDER BY username_key LIMIT ?) w WHERE w.state = 'active' ORDER BY w.username_key LIMIT ?",

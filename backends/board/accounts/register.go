@@ -52,8 +52,8 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	if err := apierror.Join(s.checkJoinForm(&access.Settings, m.Form), nameErr, emailErr, passwordErr); err != nil {
 		return done, err
 	}
-	mails := s.Mails()
-	if err := s.tryRegister(ctx, &access.Settings, m, name, email, mails); err != nil {
+	sendsMail := s.Mails()
+	if err := s.tryRegister(ctx, &access.Settings, m, name, email, sendsMail); err != nil {
 		return done, err
 	}
 	hash, err := s.Options.Passwords.Hash(ctx, m.Password)
@@ -62,13 +62,13 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	}
 	u := NewUser{Name: name, Password: hash, State: "active", Groups: []string{access.Groups[access.Registered].Name}}
 	switch {
-	case mails && access.Settings.ConfirmMail:
+	case sendsMail && access.Settings.ConfirmMail:
 		u.State = "unconfirmed"
 	case mode == kernel.RegistrationApproval:
 		u.State = "awaiting"
 	}
 	var confirm string // the address to which a link is mailed
-	if mails {
+	if sendsMail {
 		confirm = email
 	} else {
 		u.Email = email
@@ -77,6 +77,7 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 		if err := checkNewNameFree(c, name); err != nil { // another member may have been faster
 			return "", err
 		}
+		// On a board that sends mails u.Email is empty, and a taken address is not refused.
 		if err := checkEmailFree(c, u.Email); err != nil {
 			return "", err
 		}
@@ -88,7 +89,7 @@ func (s *Service) Register(ctx context.Context, m NewMember) (done Registered, e
 	if store.IsUniqueViolation(err) { // another member was faster
 		err = kernel.Invalid("username", "taken", "this name or mail address is taken")
 	}
-	return Registered{Cookie: cookie, Asked: mails, Closed: u.State == "unconfirmed"}, err
+	return Registered{Cookie: cookie, Asked: sendsMail, Closed: u.State == "unconfirmed"}, err
 }
 
 // enroll adds a new member and returns the cookie of a session. The cookie is empty if the member waits for approval.

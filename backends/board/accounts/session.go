@@ -40,20 +40,20 @@ func (n *Session) Fresh(now time.Time) bool {
 // Resume returns the actor and the session of a cookie. If the cookie has no valid session, the actor is the guest and
 // the session is nil. From time to time Resume records that the session is in use; a failure of that is only logged.
 func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Session, error) {
-	if secret.Hash(cookie) == "" {
+	if secret.Hash(cookie) == "" { // no session has a cookie of this form
 		a, err := s.rights.Guest(ctx)
 		return a, nil, err
 	}
 	now := s.Now()
 	var user *rights.User
-	var n *Session
+	var resumed *Session
 	err := s.ReadBriefly(ctx, func(c store.Conn) (err error) {
-		n = new(Session)
-		if n.Session, err = sessions.Find(c, cookie, now); err != nil {
+		resumed = new(Session)
+		if resumed.Session, err = sessions.Find(c, cookie, now); err != nil {
 			return err
 		}
 		user, err = rights.ScanUser(c.Row("SELECT "+rights.UserColumns+", u.password_once FROM board_users u WHERE u.id = ?"+
-			" AND u.state <> 'deleted'", n.User), &n.Once)
+			" AND u.state <> 'deleted'", resumed.User), &resumed.Once)
 		if err != nil {
 			return err
 		}
@@ -66,18 +66,18 @@ func (s *Service) Resume(ctx context.Context, cookie string) (*rights.Actor, *Se
 	if err != nil {
 		return nil, nil, err
 	}
-	if sessions.Due(n.Session, now) {
-		if err := s.recordUse(ctx, n, now); err != nil {
+	if sessions.Due(resumed.Session, now) {
+		if err := s.recordUse(ctx, resumed, now); err != nil {
 			s.Logger.Warn("could not prolong a session", zap.Error(err)) // the request can go on nevertheless
 		} else {
-			n.Prolonged = true
+			resumed.Prolonged = true
 		}
 	}
 	access, err := s.rights.CurrentAccess(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	return &rights.Actor{User: user, Rights: access.Of(user.ID, user.Groups)}, n, nil
+	return &rights.Actor{User: user, Rights: access.Of(user.ID, user.Groups)}, resumed, nil
 }
 
 // recordUse records that a session and its member were active at the time now, which prolongs the session.

@@ -40,6 +40,7 @@ func (s *Service) FindMembers(
 ) (list []MemberRow, next string, err error) {
 	err = s.rights.ReadAsAdministrator(ctx, a, func(c store.Conn) error {
 		list, next = nil, ""
+		// The order of q applies only if q has neither a name nor a group.
 		if column := memberOrders[q.Sort]; column != "" && q.Name == "" && q.Group == 0 {
 			list, next, err = membersBy(c, column, q)
 			return err

@@ -77,6 +77,7 @@ func (s *Service) SetModerator(ctx context.Context, a *rights.Actor, m Moderator
 			" AND COALESCE(group_id, 0) = ?", f.ID, m.User, m.Group); err != nil {
 			return err
 		}
+		// The entries are counted after the DELETE, so that a full list does not prevent the change of an entry.
 		var count int
 		if err := c.Row("SELECT count(*) FROM board_forum_moderators").Scan(&count); err != nil {
 			return err

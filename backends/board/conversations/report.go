@@ -157,7 +157,7 @@ func (s *Service) Reports(
 				m.User.Name = DeletedName
 			}
 			return m, err
-		}, openReports().SQL(c.Dialect()), 0, limit+1)
+		}, openReports().SQL(c.Dialect()), 0, limit+1) // 0: from the oldest report on
 		if err != nil {
 			return err
 		}

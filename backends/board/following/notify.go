@@ -133,7 +133,7 @@ func (s *Service) CatchUp(c store.Conn, t *content.Thread) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range slices.Backward(replies) {
+	for _, p := range slices.Backward(replies) { // the oldest first
 		followers := audience{limited: true}
 		for user, subscribed := range subscriptionTimes {
 			if subscribed <= p.Created && !notified[pair{user, p.ID}] {

@@ -133,6 +133,7 @@ func (s *Service) ClaimMail(ctx context.Context, recipient Recipient) (*Mailing,
 		if m.digests, err = following.DigestsOf(c, recipient.User); err != nil {
 			return err
 		}
+		// The anchor determines when digests are due that are queued from now on.
 		if err := m.digests.Anchor(c, recipient.User, s.Now()); err != nil {
 			return err
 		}

@@ -123,6 +123,7 @@ func find(c store.Conn, a *rights.Actor, q Query, forums []any) (items []Item, n
 	if end == 0 {
 		end = math.MaxInt64
 	}
+	// The arguments are in the order of their placeholders: the columns of the result come before the conditions.
 	args = slices.Concat([]any{q.From, end}, forums, args, []any{maxExamined})
 	// The conditions that no index supports are columns of the result, so that the limit bounds how many rows the
 	// database reads.

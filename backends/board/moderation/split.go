@@ -75,7 +75,7 @@ func (s *Service) Split(ctx context.Context, a *rights.Actor, thread int64, spli
 		if err := move.save(); err != nil {
 			return err
 		}
-		return move.updateForumCounts(1, 0)
+		return move.updateForumCounts(1, 0) // 1 for the new thread
 	})
 	if err != nil {
 		return 0, err

@@ -36,6 +36,7 @@ func (t *transfer) movePosts(ids []any, number int64) error {
 	if err != nil {
 		return err
 	}
+	// row_number begins with 1, so the first of the posts gets the given number.
 	if _, err := t.c.Exec("INSERT INTO board_posts (thread_id, id, number, "+postColumns+")"+
 		" SELECT CAST(? AS BIGINT), id, CAST(? AS BIGINT) + row_number() OVER (ORDER BY id), "+postColumns+
 		" FROM board_posts WHERE thread_id = ? AND id"+inIDs, append([]any{t.to.ID, number - 1}, args...)...); err != nil {

@@ -324,13 +324,14 @@ func (b *discourse) finish() {
 	for i := range b.users {
 		m := &b.users[i]
 		m.Email, m.Hash = b.mails[m.ID], cmp.Or(b.hashes[m.ID], m.Hash)
+		// Without this setting, members need no approval.
 		if !b.settings["must_approve_users"] {
 			m.State = ""
 		}
 		picture, hasPicture := b.uploads[b.pictures[m.ID]]
 		switch {
 		case hasPicture && b.options.Attachments == "":
-			b.avatars++
+			b.avatars++ // counted as left out
 		case hasPicture:
 			m.Picture = picture.Path
 		}

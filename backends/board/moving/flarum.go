@@ -93,7 +93,7 @@ func (b *flarum) finish() {
 		}
 	}
 	if !hasUntagged {
-		b.forums = b.forums[1:]
+		b.forums = b.forums[1:] // the first forum is flarumUntagged; see readFlarum
 	}
 	for _, tag := range b.tags {
 		if tag.isForum() {
@@ -145,6 +145,7 @@ func (b *flarum) access(f *seed.MovedForum, group string) access {
 			group == "registered" && b.granted[flarumPermission{flarumMembers, name}]
 	}
 	allowed := access{view: allows("viewForum"), begin: allows("startDiscussion"), reply: allows("discussion.reply")}
+	// The number of steps is limited, so that the loop ends even if the parents of tags form a cycle.
 	for id, steps := f.ID, 0; id != 0 && steps < maxForumDepth; id, steps = b.tags[id].Parent, steps+1 {
 		if tag := b.tags[id]; tag.restricted {
 			prefix := fmt.Sprintf("tag%d.", id)

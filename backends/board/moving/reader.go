@@ -131,7 +131,7 @@ func (b *reader) order() {
 	for i := range b.users {
 		if end, banned := b.bans[b.users[i].ID]; banned {
 			b.users[i].State = "banned"
-			b.users[i].BannedUntil = kernel.Moment(end * 1e6)
+			b.users[i].BannedUntil = kernel.Moment(end * 1e6) // end is in seconds; 0 means for ever
 		}
 	}
 	slices.SortFunc(b.threads, func(x, y thread) int { return cmp.Compare(x.id, y.id) })
@@ -283,23 +283,23 @@ func (b *reader) thread(i int) (*seed.SeedThread, error) {
 		Moved: &seed.MovedThread{ID: old.id, Forum: old.forum, Tags: old.tags},
 	}
 	var texts []func() string // return the texts of the posts
-	visible := -1             // the index of the first visible post
+	firstVisible := -1        // the index of the first visible post
 	for j := start; j < len(b.posts) && b.posts[j].thread == old.id; j++ {
 		r, err := b.At(b.posts[j].place)
 		if err != nil {
 			return nil, err
 		}
 		p, markdown := b.post(r)
-		if p.Visibility == rights.VisibilityNames[rights.Visible] && visible < 0 {
-			visible = len(t.Posts)
+		if p.Visibility == rights.VisibilityNames[rights.Visible] && firstVisible < 0 {
+			firstVisible = len(t.Posts)
 		}
 		t.Posts = append(t.Posts, p)
 		texts = append(texts, markdown)
 	}
 	// The first post of a visible thread must be visible, so the first visible post becomes the first post.
-	if old.visibility == rights.Visible && visible > 0 {
-		moveToFront(t.Posts, visible)
-		moveToFront(texts, visible)
+	if old.visibility == rights.Visible && firstVisible > 0 {
+		moveToFront(t.Posts, firstVisible)
+		moveToFront(texts, firstVisible)
 	}
 	if old.visibility != rights.Visible {
 		t.Posts[0].Visibility = rights.VisibilityNames[old.visibility]

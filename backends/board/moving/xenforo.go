@@ -116,6 +116,7 @@ func (b *xenforo) finish() {
 			b.messages.addMember(m.post, user, m.author != user && b.read[xfReader{m.thread, user}] < m.time)
 		}
 	}
+	// If the dump has no permissions, or no table of those in nodes, closeForums hides all forums.
 	if len(b.entries) > 0 && b.Created(b.prefix+"permission_entry_content") {
 		b.rights = b.access
 	}

@@ -167,6 +167,7 @@ func (s *Service) Of(ctx context.Context, a *rights.Actor, posts ...int64) (poll
 	err = s.Read(ctx, func(c store.Conn) error {
 		polls = make(map[int64]*Poll)
 		return c.All(OfPosts(len(posts)), args, func(r store.Row) error {
+			// Each row has one answer, and the poll that the answer belongs to.
 			var row Poll
 			var answer Answer
 			err := r.Scan(&row.Post, &row.Question, &row.Choices, &row.Ends, &row.hidden, &row.Change, &row.Voters,
@@ -190,7 +191,7 @@ func (s *Service) Of(ctx context.Context, a *rights.Actor, posts ...int64) (poll
 			case !p.Shown:
 				answer.Votes = 0
 			case p.Voters > 0:
-				answer.Share = (200*answer.Votes + p.Voters) / (2 * p.Voters) // rounded
+				answer.Share = (200*answer.Votes + p.Voters) / (2 * p.Voters) // in percent, rounded
 			}
 		}
 	}

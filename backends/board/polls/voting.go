@@ -50,6 +50,7 @@ func (s *Service) Vote(ctx context.Context, a *rights.Actor, post int64, numbers
 		case t.Locked:
 			return kernel.Forbidden("postId", "thread_locked", "this thread is locked")
 		case t.Visibility != rights.Visible || p.Visibility != rights.Visible:
+			// Visible is the lowest value, so the greater value is the reason.
 			return kernel.Forbidden("postId", "not_visible", "this post is "+rights.VisibilityNames[max(t.Visibility,
 				p.Visibility)])
 		case poll.Ended:

@@ -207,7 +207,7 @@ func (s *Service) Recent(
 				return err
 			}
 		}
-		var page []*content.Thread
+		var page []*content.Thread // the newest threads of the forums read so far
 		for _, id := range a.Rights.Access.Order {
 			if forum != 0 && id != forum || !a.MayIn(id, rights.ThreadView|rights.ThreadViewOthers) {
 				continue

@@ -66,7 +66,7 @@ func (s *Service) settleUncounted(
 		}
 	}
 	if starts {
-		posts = threads * (1 + t.Replies)
+		posts = threads * (1 + t.Replies) // the first post and all visible replies
 		err = setThreadVisibility(c, t, newVisibility, threads)
 	} else {
 		posts, err = updateReplies(c, t, p, shown)

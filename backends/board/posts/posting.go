@@ -108,12 +108,12 @@ func (s *Service) StartThread(
 		if err != nil {
 			return posted, err
 		}
-		p, err := s.insert(c, a, t, w, request.Files)
+		postID, err := s.insert(c, a, t, w, request.Files)
 		if err != nil {
 			return posted, err
 		}
 		if request.Also != nil {
-			if err := request.Also(c, t, p); err != nil {
+			if err := request.Also(c, t, postID); err != nil {
 				return posted, err
 			}
 		}
@@ -121,11 +121,11 @@ func (s *Service) StartThread(
 		if !f.Open || !f.AllowThreads {
 			neededRights |= rights.LockBypass
 		}
-		if err := s.rights.LogIfAdministrator(c, a, "thread.post", neededRights, f.ID, t.ID, p); err != nil {
+		if err := s.rights.LogIfAdministrator(c, a, "thread.post", neededRights, f.ID, t.ID, postID); err != nil {
 			return posted, err
 		}
-		posted = Posted{Thread: t.ID, Post: p, Slug: t.Slug, Visibility: t.Visibility}
-		return posted, s.conclude(c, a, t, p, w, request.Subscribe)
+		posted = Posted{Thread: t.ID, Post: postID, Slug: t.Slug, Visibility: t.Visibility}
+		return posted, s.conclude(c, a, t, postID, w, request.Subscribe)
 	})
 }
 
@@ -153,7 +153,7 @@ func (s *Service) Reply(
 		if err != nil {
 			return posted, err
 		}
-		p, err := s.insert(c, a, t, w, request.Files)
+		postID, err := s.insert(c, a, t, w, request.Files)
 		if err != nil {
 			return posted, err
 		}
@@ -161,11 +161,11 @@ func (s *Service) Reply(
 		if !f.Open || !f.AllowReplies || t.Locked {
 			neededRights |= rights.LockBypass
 		}
-		if err := s.rights.LogIfAdministrator(c, a, "reply.post", neededRights, f.ID, t.ID, p); err != nil {
+		if err := s.rights.LogIfAdministrator(c, a, "reply.post", neededRights, f.ID, t.ID, postID); err != nil {
 			return posted, err
 		}
-		posted = Posted{Thread: t.ID, Post: p, Visibility: w.visibility}
-		return posted, s.conclude(c, a, t, p, w, request.Subscribe)
+		posted = Posted{Thread: t.ID, Post: postID, Visibility: w.visibility}
+		return posted, s.conclude(c, a, t, postID, w, request.Subscribe)
 	})
 }
 
@@ -333,7 +333,7 @@ func (s *Service) heldBecause(
 	c store.Conn, a *rights.Actor, input *ruleInput, w writing, badWord bool,
 ) (string, error) {
 	f, posts, starts := input.forum, input.posts, input.thread == nil
-	r, set := a.In(f.ID), a.Rights.Settings
+	forumRights, settings := a.In(f.ID), a.Rights.Settings
 	restricted := rights.ReplyNeedsApproval
 	if starts {
 		restricted = rights.ThreadNeedsApproval
@@ -341,19 +341,19 @@ func (s *Service) heldBecause(
 	switch {
 	case starts && f.ModerateThreads, !starts && f.ModeratePosts:
 		return "forum_moderated", nil
-	case r.Restrict.Has(restricted):
+	case forumRights.Restrict.Has(restricted):
 		return "group_moderated", nil
-	case posts < set.HoldFirst:
+	case posts < settings.HoldFirst:
 		return "first_posts", nil
-	case posts < set.NewMemberPosts && int64(text.Links(w.text)) > set.NewMemberLinks:
+	case posts < settings.NewMemberPosts && int64(text.Links(w.text)) > settings.NewMemberLinks:
 		return "links", nil
 	case badWord:
 		return "word_filter", nil
-	case posts >= set.NewMemberPosts || r.Mask.Has(rights.ModerationBypass):
+	case posts >= settings.NewMemberPosts || forumRights.Mask.Has(rights.ModerationBypass):
 		return "", nil // the query below concerns new members, and would hold no post of those who bypass the queue
 	}
-	twice, err := postedTwice(c, w, set.NewMemberTwice)
-	if err != nil || !twice {
+	isRepeated, err := postedTwice(c, w, settings.NewMemberTwice)
+	if err != nil || !isRepeated {
 		return "", err
 	}
 	return "duplicate", nil

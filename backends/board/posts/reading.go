@@ -90,7 +90,7 @@ func (s *Service) read(ctx context.Context, a *rights.Actor, id, number, afterID
 		if err := s.readPosts(c, a, f, t, marks, page, afterID, limit); err != nil {
 			return err
 		}
-		if page.Answer, err = answerOf(c, a, f, t); err != nil || a.User == nil {
+		if page.Answer, err = answerOf(c, a, f, t); err != nil || a.User == nil { // guests follow no threads
 			return err
 		}
 		page.Mode, err = following.Subscribed(c, a.ID(), following.Thread, t.ID)
@@ -133,6 +133,7 @@ func (s *Service) readPosts(c store.Conn, a *rights.Actor, f *content.Forum, t *
 	if page.Moved, err = movedPosts(c, t, page, list, more, limit); err != nil {
 		return err
 	}
+	// The part before this one ends with the post afterID itself.
 	if afterID > 0 {
 		if page.Before, err = stepBack(c, a, t, afterID+1, limit); err != nil {
 			return err

@@ -59,7 +59,7 @@ func sitemapThreads() content.Listing {
 // out forums in which the actor may not read the threads of all authors. It reads the threads in batches rather than in
 // one long read, since the client determines how fast they are consumed.
 func (s *Service) SitemapThreads(ctx context.Context, a *rights.Actor, part int, fn func(ListedThread)) error {
-	afterID := int64(part-1) * maxSitemap
+	afterID := int64(part-1) * maxSitemap // a part covers maxSitemap ids
 	for end := afterID + maxSitemap; ; {
 		var rows int
 		var last int64 // the id of the last row

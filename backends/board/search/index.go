@@ -241,11 +241,11 @@ const reindexBatch = 500
 // Reindex rebuilds the search index from all posts. It calls step after each batch with the number of posts in the
 // batch. It implements Reindex of store.Schema.
 func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
-	clear := "DELETE FROM board_search"
+	deleteAll := "DELETE FROM board_search"
 	if db.Dialect() == store.SQLite {
-		clear = "INSERT INTO board_search (board_search) VALUES ('delete-all')"
+		deleteAll = "INSERT INTO board_search (board_search) VALUES ('delete-all')"
 	}
-	if err := db.Write(ctx, func(c store.Conn) error { _, err := c.Exec(clear); return err }); err != nil {
+	if err := db.Write(ctx, func(c store.Conn) error { _, err := c.Exec(deleteAll); return err }); err != nil {
 		return err
 	}
 	type post struct {

@@ -116,6 +116,7 @@ func (w *wordWalk) nextWindow() (ids []any, more bool, err error) {
 		if ids, err = w.read(wordsOfWindow, w.words, end, start, searchChunk); err != nil {
 			return nil, false, err
 		}
+		// The window may contain more posts. The walk continues below the last of ids, to which read has set w.after.
 		if len(ids) == searchChunk {
 			w.window = end - w.after // the next window is likely to contain as many posts
 			return ids, true, nil

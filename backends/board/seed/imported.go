@@ -183,7 +183,7 @@ func loadMoved[T any](l *movedLoader, list []T, add func(c store.Conn, element *
 		end := min(start+seedBatch, len(list))
 		err := l.seeder.load(start, end, func(lo, hi int) error {
 			err := l.service.Write(l.ctx, func(c store.Conn) error {
-				l.notes = nil
+				l.notes = nil // drops those of a failed attempt
 				for i := lo; i < hi; i++ {
 					if err := add(c, &list[i]); err != nil {
 						return err

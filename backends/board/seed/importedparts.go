@@ -239,7 +239,7 @@ func (l *movedLoader) addFile(c store.Conn, m *MovedFile, f *attachments.Attachm
 		return "", err
 	}
 	first, err := content.MovedID(c, l.program, content.MovedSum, m.Sum)
-	if err == nil && first == 0 { // a file may be at several posts
+	if err == nil && first == 0 { // otherwise an earlier file has the same content
 		err = content.RecordMoved(c, l.program, content.MovedSum, m.Sum, f.ID)
 	}
 	return "", err

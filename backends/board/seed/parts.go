@@ -63,7 +63,7 @@ func (sd *seeder) user(c store.Conn, u SeedUser) error {
 	}
 	var id int64
 	err := c.Row("SELECT id FROM board_users WHERE username_key = ?", text.Fold(u.Name)).Scan(&id)
-	if !errors.Is(err, sql.ErrNoRows) {
+	if !errors.Is(err, sql.ErrNoRows) { // nil if the member exists
 		return err
 	}
 	add := accounts.NewUser{

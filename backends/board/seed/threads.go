@@ -280,26 +280,26 @@ func preparePost(sp SeedPost, check func(string) (string, error), now kernel.Mom
 
 // addThreads adds a batch of threads with their posts, and updates the search index and the counters.
 func (sd *seeder) addThreads(c store.Conn, list []readyThread) error {
-	threads, err := reserve(c, "board_threads", len(list))
+	threadIDs, err := reserve(c, "board_threads", len(list))
 	if err != nil {
 		return err
 	}
-	ids, err := reserve(c, "board_post_ids", countPosts(list)) // of the posts of all threads, in their order
+	postIDs, err := reserve(c, "board_post_ids", countPosts(list)) // of the posts of all threads, in their order
 	if err != nil {
 		return err
 	}
 	rows := newThreadRows(c.Dialect())
 	for i := range list {
 		t := &list[i]
-		if err := sd.collectThread(c, rows, t, threads[i], ids[:len(t.posts)]); err != nil {
+		if err := sd.collectThread(c, rows, t, threadIDs[i], postIDs[:len(t.posts)]); err != nil {
 			return t.wrap(err)
 		}
-		ids = ids[len(t.posts):]
+		postIDs = postIDs[len(t.posts):]
 	}
 	if err := rows.insert(c); err != nil {
 		return err
 	}
-	for i, id := range threads {
+	for i, id := range threadIDs {
 		if t := list[i].Moved; t != nil {
 			if err := tags.Import(c, id, t.Tags); err != nil {
 				return err

@@ -128,11 +128,11 @@ func (s *Service) Warn(ctx context.Context, a *rights.Actor, request Request) (w
 			w.Member, w.Post, w.Forum, a.ID(), w.ActorName, w.Reason, w.Points, w.Created, w.Expires).Scan(&w.ID); err != nil {
 			return err
 		}
-		points, err := s.updateModeratedUntil(c, a, w.Member)
+		totalPoints, err := s.updateModeratedUntil(c, a, w.Member)
 		if err != nil {
 			return err
 		}
-		if err := s.suspend(c, a, &w, points, suspendedUntil); err != nil {
+		if err := s.suspend(c, a, &w, totalPoints, suspendedUntil); err != nil {
 			return err
 		}
 		if err := s.rights.Logged(c, a, "member.warn", rights.ContentApprove, w.Forum, t.ID, w.Post,
@@ -167,7 +167,7 @@ func (s *Service) updateModeratedUntil(c store.Conn, a *rights.Actor, member int
 	var end kernel.Moment // 0 if the points are below the limit now
 	remaining := points
 	for _, w := range list { // in the order in which they expire
-		if limit == 0 || remaining < limit {
+		if limit == 0 || remaining < limit { // 0: posts are never held
 			break
 		}
 		remaining -= w.Points
@@ -221,6 +221,7 @@ func (s *Service) Withdraw(ctx context.Context, a *rights.Actor, member, id int6
 		if _, err := s.updateModeratedUntil(c, a, member); err != nil {
 			return err
 		}
+		// If another suspension has replaced that of the warning, it has another end, and goes on.
 		if w.Suspended != 0 {
 			if _, err := c.Exec("UPDATE board_users SET suspended_until = NULL WHERE id = ? AND suspended_until = ?", member,
 				w.Suspended); err != nil {

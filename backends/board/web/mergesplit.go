@@ -105,6 +105,7 @@ func (c *call) find() error {
 	if q.From, err = c.day("from", page.From, 0); err != nil {
 		return err
 	}
+	// The day is included: the range ends where the next day begins.
 	if q.To, err = c.day("to", page.To, 1); err != nil {
 		return err
 	}
@@ -115,6 +116,7 @@ func (c *call) find() error {
 		return c.Show("find", c.T("Find posts"), page)
 	}
 	items, next, err := c.Moderation.Find(c.Context(), c.actor, q)
+	// ShowForm below handles an error of Find.
 	for _, item := range items {
 		page.Items = append(page.Items, choice{content.ViewPost(item.Post), item.Thread.Title})
 	}

@@ -229,7 +229,7 @@ func (c *call) reports() error {
 	if err != nil {
 		return err
 	}
-	if len(items) == 0 && list.After != 0 {
+	if len(items) == 0 && list.After != 0 { // no reports are left on this page
 		return c.Redirect(list.Link("/moderation/reports", 0), "")
 	}
 	list.Next = next

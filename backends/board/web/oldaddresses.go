@@ -102,6 +102,7 @@ func (c *call) oldPath() error {
 		if f.program == "discourse" || f.program == "flarum" {
 			redirectToPost = c.redirectNumbered(match[2])
 		}
+		// If the URL names no post, match[3] is empty and no post is found.
 		found, err := redirectToPost(f.program, content.MovedPost, match[3])
 		if !found && err == nil {
 			found, err = c.redirectMoved(f.program, oldKinds[match[1]], match[2])
@@ -135,6 +136,7 @@ func (c *call) redirectTo(kind string, find func(r store.Conn) (int64, error)) (
 		return false, err
 	}
 	location := "/" + kind + "s/" + itoa(id)
+	// Reading the object fails if the user may not see it.
 	switch kind {
 	case content.MovedPost:
 		_, err = c.Posts.PlaceOf(c.Context(), c.actor, id, postsPerPage)

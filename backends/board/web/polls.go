@@ -45,10 +45,10 @@ func (c *call) readPolls(reading *posts.Reading) (err error) {
 	for _, p := range reading.Posts {
 		ids = append(ids, p.ID)
 	}
-	found, err := c.Polls.Of(c.Context(), c.actor, ids...)
-	c.frame.polls = make(map[int64]shownPoll, len(found))
+	pollByPost, err := c.Polls.Of(c.Context(), c.actor, ids...)
+	c.frame.polls = make(map[int64]shownPoll, len(pollByPost))
 	for _, p := range reading.Posts {
-		if poll := found[p.ID]; poll != nil {
+		if poll := pollByPost[p.ID]; poll != nil {
 			c.frame.polls[p.ID] = shownPoll{
 				Poll: poll,
 				MayVote: reading.Can.Reply && !reading.Thread.IsLocked && reading.Thread.Visibility == "visible" &&

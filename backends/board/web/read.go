@@ -137,7 +137,7 @@ func (c *call) thread() error {
 		return err
 	}
 	c.frame.Place = pagePath(reading.Thread, reading.Page)
-	if reading.Page == 0 {
+	if reading.Page == 0 { // not a page, but the posts after afterID
 		c.frame.Place += "?after=" + itoa(afterID)
 	}
 	c.shareThread(reading)

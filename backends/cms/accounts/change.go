@@ -78,7 +78,7 @@ func (a *Accounts) Update(
 		return nil, err
 	}
 	self := actor != nil && actor.ID == id
-	if !self {
+	if !self { // an address that somebody else sets counts as confirmed
 		valid.confirmed = 1
 	}
 	onlyOwnData := self && change.Roles == nil && change.Status == nil
@@ -188,7 +188,7 @@ func (a *Accounts) validate(ctx context.Context, name string, change Change) (*v
 
 // write stores the change in the row of the user with the given ID.
 func (s *validChange) write(c kernel.Conn, id int64, now kernel.Moment) error {
-	if s.Email != nil {
+	if s.Email != nil { // an unchanged address stays confirmed or unconfirmed, as it was
 		_, err := c.Exec("UPDATE cms_users SET email = ?, email_key = NULLIF(?, ''), email_confirmed = CASE WHEN email_key = ? THEN email_confirmed ELSE ? END WHERE id = ?", *s.Email, s.key, s.key, s.confirmed, id)
 		if store.IsUniqueViolation(err) {
 			return kernel.Invalid("email", "taken", "another user has this address")

@@ -55,7 +55,7 @@ func (a *Accounts) Find(ctx context.Context, q Query) (list []*Account, next str
 		conditions += " AND " + condition
 		args = append(args, values...)
 	}
-	lastID, _ := strconv.ParseInt(q.After, 10, 64) // 0 for a list ordered by name, and for the first part of any list
+	lastID, _ := strconv.ParseInt(q.After, 10, 64) // only for a list ordered by ID; 0 for its first part
 	const roleCondition = "role_id = (SELECT id FROM cms_roles WHERE name = ?)"
 	switch text := fold(q.Text); {
 	case strings.Contains(text, "@"): // no name contains this character

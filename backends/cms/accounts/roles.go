@@ -96,15 +96,15 @@ func (a *Accounts) SaveRole(ctx context.Context, actor *kernel.User, role Role) 
 
 // save stores a role without its permissions. For a new role it sets the ID.
 func (r *Role) save(c kernel.Conn) error {
-	var other, n int64
+	var nameOwner, count int64
 	err := c.Row("SELECT COALESCE(MAX(CASE WHEN name = ? THEN id END), 0), COUNT(*) FROM cms_roles",
-		r.Name).Scan(&other, &n)
+		r.Name).Scan(&nameOwner, &count)
 	switch {
 	case err != nil:
 		return err
-	case other != 0 && other != r.ID:
+	case nameOwner != 0 && nameOwner != r.ID:
 		return kernel.Invalid("name", "taken", "a role with this name exists already")
-	case r.ID == 0 && n >= maxRoles:
+	case r.ID == 0 && count >= maxRoles:
 		return kernel.Conflict("the site has the maximum number of roles, which is %d", maxRoles)
 	case r.ID == 0:
 		return c.Row("INSERT INTO cms_roles (name, label) VALUES (?, ?) RETURNING id", r.Name, r.Label).Scan(&r.ID)

@@ -237,7 +237,7 @@ func (r *reader) value(f *content.Field, name string, old any) any {
 	case content.TypeBlocks:
 		return r.blocks(f, name)
 	case content.TypeOptions:
-		if f.Settings.Multiple {
+		if f.Settings.Multiple { // otherwise text is the chosen option, or empty
 			return anyList(r.Form.Values(name))
 		}
 	case content.TypePage:
@@ -368,7 +368,7 @@ func (r *reader) blocks(f *content.Field, name string) any {
 	if kind := r.Form.Text(name + ".add"); kind != "" {
 		ordered = append(ordered, map[string]any{"type": kind})
 	}
-	if ordered == nil {
+	if ordered == nil { // an untyped nil, as for any other empty input
 		return nil
 	}
 	return ordered

@@ -84,6 +84,7 @@ func (c *call) showPage(refusal error, shown, live *content.Page) error {
 		if i.Type == content.TypeFile {
 			d.Uploads = append(d.Uploads, i)
 		}
+		// A page that the user cannot see is shown without a title.
 		for index, ref := range i.Pages {
 			if page, err := c.Content.Page(c.ctx(), c.user, ref.ID); err == nil {
 				i.Pages[index].Title = page.Title

@@ -93,6 +93,7 @@ func (q *request) encode(value any) (out output, err error) {
 				}
 			}
 		}
+		// The status 0 stands for 200.
 		out.status, out.header = max(response.Status, http.StatusOK), canonical(response.Header)
 		switch content := response.Body.(type) {
 		case string:

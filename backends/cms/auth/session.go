@@ -68,6 +68,7 @@ func (a *Auth) Find(r *http.Request, value string) (*kernel.User, *Session, erro
 	}
 	s.id = stored.ID
 	user, currentEpoch, err := a.accounts.User(r.Context(), stored.User)
+	// A change of the user's password or status begins a new epoch, which ends all sessions of the user.
 	if kernel.IsNotFound(err) || err == nil && currentEpoch != epoch {
 		return nil, nil, nil
 	}

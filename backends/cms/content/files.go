@@ -115,6 +115,7 @@ func (p *Content) Attach(ctx context.Context, u *kernel.User, place Place, file 
 		if err != nil {
 			return err
 		}
+		// Numbers are float64, as in a list of files that was read from JSON.
 		item := map[string]any{
 			"id": float64(fileID), "name": file.Name, "type": file.MediaType, "size": float64(file.Size),
 		}
@@ -125,7 +126,7 @@ func (p *Content) Attach(ctx context.Context, u *kernel.User, place Place, file 
 		next.Fields[place.Field] = append(slices.Clone(stored), item)
 		if place.Draft && previous.draft != "" {
 			page, err = s.keepDraft(c, u, previous, next)
-		} else {
+		} else { // place.Modified is set by an import only
 			page, err = p.write(c, s, u, previous, next, s.encodeFields(next.Fields), cmp.Or(place.Modified, now))
 		}
 		return err

@@ -12,6 +12,7 @@ const reindexBatch = 500
 // Reindex rebuilds the full-text index of all searchable copies. It calls step with the number of indexed rows after
 // each transaction.
 func Reindex(ctx context.Context, db *store.DB, step func(rows int64)) error {
+	// On PostgreSQL, the words are in a column of the table, which is overwritten below.
 	if db.Dialect() == store.SQLite {
 		err := db.Write(ctx, func(c store.Conn) error {
 			_, err := c.Exec("INSERT INTO cms_search (cms_search) VALUES ('delete-all')")

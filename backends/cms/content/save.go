@@ -208,6 +208,7 @@ func (p *Content) edit(c kernel.Conn, s *schema, u *kernel.User, e *Edit) (*Page
 	switch {
 	case e.Draft && page.draft != "": // the edit continues the draft
 		err = s.useDraft(page)
+	// A page that is or becomes unpublished keeps no draft: the draft's content replaces the page's before the edit.
 	case !e.Draft && (page.status == selector.Unpublished || e.Status != nil && *e.Status == StatusUnpublished):
 		err = s.takeDraft(page)
 	}

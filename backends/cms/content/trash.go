@@ -27,7 +27,7 @@ func (p *Content) Trashed(
 		filter, args = filter+" AND p.id < ?", append(args, beforeID)
 	}
 	if set := s.templatesFor(u, editing); !set.All {
-		filter += " AND p.template_id IN (0"
+		filter += " AND p.template_id IN (0" // no template has this ID, but SQL needs at least one
 		for _, id := range set.IDs {
 			filter, args = filter+", ?", append(args, id)
 		}

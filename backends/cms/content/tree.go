@@ -45,7 +45,7 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		if err := s.checkParent(c, s.templatesByName[page.Template], target); err != nil {
 			return err
 		}
-		previous, now := page.Path, p.Moment()
+		oldPath, now := page.Path, p.Moment()
 		page.Parent = parent
 		if _, err := freeName(c, page, &page.Name); err != nil { // no child of the new parent may have the name
 			return err
@@ -58,7 +58,7 @@ func (p *Content) Move(ctx context.Context, u *kernel.User, id, parent int64) (p
 		}
 		_, err = c.Exec("UPDATE cms_pages SET parent_id = ?, sort = COALESCE((SELECT MAX(o.sort) + 1 FROM cms_pages o WHERE o.parent_id = ?), 1) WHERE id = ?", parent, parent, id)
 		if err == nil {
-			err = p.updatePaths(c, page, previous, now)
+			err = p.updatePaths(c, page, oldPath, now)
 		}
 		if err == nil {
 			page, err = p.touch(c, s, u, id, now, TopicChanged)
@@ -308,6 +308,7 @@ func (p *Content) Restore(ctx context.Context, u *kernel.User, id int64) (page *
 		if _, err := c.Exec("UPDATE cms_pages SET status = trash_status, trash_status = NULL, trash_root = NULL WHERE trash_root = ?", id); err != nil {
 			return err
 		}
+		// A redirect from this path is obsolete, because the page is there now.
 		if _, err := c.Exec("DELETE FROM cms_page_redirects WHERE path = ?", newPath); err != nil {
 			return err
 		}

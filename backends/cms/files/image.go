@@ -196,7 +196,7 @@ func turn(src *image.RGBA, orientation byte) *image.RGBA {
 			if orientation >= 5 { // rows are columns: first mirror at the diagonal
 				sx, sy = y, x
 			}
-			switch orientation {
+			switch orientation { // then mirror in the coordinates of src
 			case 2, 8:
 				sx = width - 1 - sx
 			case 3, 7:

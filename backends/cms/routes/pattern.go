@@ -224,7 +224,7 @@ func (c compiler) segment(parts []piece) (s segment, err error) {
 	var expression strings.Builder
 	expression.WriteString(`\A`)
 	nextGroup := 1
-	var groups []int
+	var groups []int // the regular expression's group for each parameter
 	for _, p := range parts {
 		if p.param == "" {
 			expression.WriteString(regexp.QuoteMeta(p.literal))

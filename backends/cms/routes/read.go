@@ -315,6 +315,7 @@ func (r *reader) space() {
 		switch {
 		case strings.ContainsRune(" \t\r\n", rune(rest[0])):
 			r.offset++
+		// In PHP, #[ begins an attribute instead of a comment.
 		case strings.HasPrefix(rest, "//") || rest[0] == '#' && !strings.HasPrefix(rest, "#["):
 			line, _, _ := strings.Cut(rest, "\n")
 			if end := strings.Index(line, "?>"); end >= 0 { // ?> ends the code in PHP even within a comment
@@ -327,7 +328,7 @@ func (r *reader) space() {
 			if end < 0 {
 				r.fail("the comment does not end")
 			}
-			r.offset += end + 4
+			r.offset += end + 4 // with the /* before the text and the */ after it
 		default:
 			return
 		}

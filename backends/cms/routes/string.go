@@ -23,7 +23,7 @@ func (r *reader) str() string {
 		case c == quote:
 			r.offset++
 			return text.String()
-		case c == '\\' && quote == '\'':
+		case c == '\\' && quote == '\'': // any escape sequence other than \' and \\ is plain text
 			r.offset++
 			if r.offset < len(r.src) && (r.src[r.offset] == '\'' || r.src[r.offset] == '\\') {
 				c = r.src[r.offset]
@@ -85,7 +85,7 @@ func (r *reader) escape(text *strings.Builder) {
 		if digits == "" || !strings.HasPrefix(rest[2+len(digits):], "}") {
 			r.fail("\\u{ is not followed by hexadecimal digits and }")
 		}
-		r.offset += 4 + len(digits)
+		r.offset += 4 + len(digits) // with the backslash, u{ and }
 	default:
 		text.WriteByte('\\')
 		r.offset++

@@ -137,7 +137,7 @@ func date(value any, o options) any {
 // unixSeconds converts a value to a Unix time in seconds. The value may be a number of seconds, or a text in one of
 // dateLayouts. If layout is not empty, the value may also be a text in this layout.
 func unixSeconds(value any, layout string) (seconds int64, ok bool) {
-	if _, isBool := value.(bool); isBool {
+	if _, isBool := value.(bool); isBool { // numeric would convert it to 0 or 1
 		return 0, false
 	}
 	s, isText := value.(string)

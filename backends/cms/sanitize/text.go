@@ -188,6 +188,7 @@ func entitiesMarkdown(s string) string {
 		end = found[1]
 		part := func(n int) string { return s[found[2*n]:found[2*n+1]] } // the text of group n
 		wrap := func(tag string, n int) { b.WriteString("<" + tag + ">" + part(n) + "</" + tag + ">") }
+		// found[2*n] is the start of group n, or -1 if the group did not match.
 		switch {
 		case found[2] >= 0:
 			wrap("code", 1)

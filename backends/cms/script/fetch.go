@@ -88,6 +88,7 @@ func (e *Engine) fetch(
 	}
 	resp, err := e.client.Do(r)
 	if err != nil {
+		// The text of a url.Error would show the script's URL, which may contain secrets.
 		if urlErr, ok := errors.AsType[*url.Error](err); ok {
 			err = urlErr.Err
 		}

@@ -108,7 +108,7 @@ func (p *pool) take(ctx context.Context, stats *methodStats) (*runningCall, erro
 		var err error
 		select {
 		case call := <-w.assigned:
-			if call == nil {
+			if call == nil { // a runner could not be started, and there is no other
 				return nil, w.err
 			}
 			return call, nil

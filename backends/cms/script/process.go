@@ -211,7 +211,7 @@ func (p *process) sendProgram(program *Program) error {
 func (p *process) run(h *host, kind byte, appendPayload func([]byte) []byte) ([]byte, error) {
 	deadline, _ := h.ctx.Deadline() // every caller sets one
 	killAfter := time.Until(deadline) + grace
-	if h.method == nil {
+	if h.method == nil { // files are loaded
 		killAfter += loadGrace
 	}
 	timer := time.AfterFunc(killAfter, func() {

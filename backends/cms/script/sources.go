@@ -57,7 +57,7 @@ func (s *sources) find(requiringFile, name string) (file, text string, err error
 	case strings.HasPrefix(name, "./"), strings.HasPrefix(name, "../"), name == ".", name == "..":
 		target = path.Join(path.Dir(requiringFile), name)
 	case strings.HasPrefix(name, "/"):
-		target = path.Clean(name)[1:]
+		target = path.Clean(name)[1:] // without the slash, so relative to the site's folder
 	default:
 		return "", "", fmt.Errorf("%s is not a file of the site: names begin with ./ or ../, and packages are not loaded",
 			quote(name))

@@ -251,13 +251,14 @@ func (c *compiler) valueCondition(name Name, field Field, op Op, v Value) (strin
 		}
 		c.args = append(c.args, field.ID, float64(id))
 		return hasValue(field, "v.num = ?"), nil
-	default:
+	default: // a number or a time
 	}
 	n, err := parseNumber(name, op, field.Kind, v)
 	if err != nil {
 		return "", err
 	}
 	c.args = append(c.args, field.ID)
+	// The value, which compare appends to the arguments, follows the ID.
 	return hasValue(field, c.compare("v.num", op, n)), nil
 }
 

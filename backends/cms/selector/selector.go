@@ -174,6 +174,7 @@ func (r *reader) term() (t Term, err error) {
 		}
 		r.skipSpace()
 	}
+	// The first match is the longest; see ops.
 	i := slices.IndexFunc(ops, func(op Op) bool { return strings.HasPrefix(r.text[r.offset:], string(op)) })
 	if i < 0 {
 		return t, r.errorf("an operator is expected, one of = != < <= > >= *= ~= %%= ^= $=")

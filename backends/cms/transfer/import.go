@@ -224,7 +224,7 @@ func (i *importer) saveDefinitions(ctx context.Context) error {
 		}
 	}
 	if index, err := i.Pages.Define(ctx, list); err != nil {
-		if index >= 0 {
+		if index >= 0 { // -1 if the error is not that of a definition
 			i.lineNumber = i.lines[index]
 		}
 		return err
@@ -348,6 +348,7 @@ func (i *importer) file(ctx context.Context, f *file) error {
 		return err
 	}
 	list, _ = changed.Fields[f.Field].([]any)
+	// Receive has appended the file to the list.
 	last, _ := list[len(list)-1].(map[string]any)
 	i.matched[idOf(last)] = true
 	if _, err := io.Copy(io.Discard, body); err != nil {

@@ -120,7 +120,7 @@ func optionalTime(micros int64) *time.Time {
 // or with the newest alert if cursor is not positive.
 func List(ctx context.Context, db *store.DB, cursor int64, limit int) (list []Sent, err error) {
 	if cursor <= 0 {
-		cursor = 1<<63 - 1
+		cursor = 1<<63 - 1 // greater than all ids
 	}
 	err = db.Read(ctx, func(c store.Conn) error {
 		list, err = store.List(c, func(r store.Row) (s Sent, err error) {

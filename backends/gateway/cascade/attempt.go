@@ -181,12 +181,12 @@ func (r *run) send(
 		return r.unansweredFailure(ctx, err, c, x, fresh)
 	}
 	defer resp.Body.Close()
-	encoding := unpack(resp)
+	unknownEncoding := unpack(resp)
 	if resp.StatusCode != http.StatusOK {
 		return r.refusedFailure(ctx, resp, x, c)
 	}
-	if encoding != "" {
-		return encodingFailure(resp, encoding)
+	if unknownEncoding != "" {
+		return encodingFailure(resp, unknownEncoding)
 	}
 	r.cooldownInAdvance(c, key, resp.Header)
 	media, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")

@@ -288,7 +288,7 @@ func (r *run) try(plan []*keychain.Candidate) error {
 		case f.class == client:
 			refused = append(refused, ProviderScope(c))
 			r.refusals = append(r.refusals, f)
-			if len(r.refusals) == 2 {
+			if len(r.refusals) == 2 { // two providers agree that the request is wrong
 				return r.failure()
 			}
 		case f.class == tooLong:

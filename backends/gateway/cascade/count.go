@@ -94,6 +94,7 @@ func (r *run) count(c *keychain.Candidate, x *exchange) (tokens int64, ok bool) 
 	}
 	r.link.begin(nil)
 	resp, err := r.Providers.RoundTrip(request)
+	// A reused connection may have been closed while it was idle: try once with a new one.
 	if err != nil && r.ctx.Err() == nil && r.link.died(err) {
 		if request, err = r.request(r.ctx, c, key, x); err == nil {
 			resp, err = withNewConnection(r.Providers).RoundTrip(request)

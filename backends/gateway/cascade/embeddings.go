@@ -47,9 +47,9 @@ func (r *run) planVectors() ([]*keychain.Candidate, error) {
 			Message: "the model \"" + wire.Mask(r.model, 100) + "\" makes no embeddings" + r.embeddingModelsHint(routing, names),
 		}
 	}
-	list := r.req.forbids(entry)
-	if isEntry && list != "" { // not replaced by the model at another provider, since the client has named this one
-		return nil, notAllowed(r.model, list)
+	forbiddenBy := r.req.forbids(entry)
+	if isEntry && forbiddenBy != "" { // not replaced by the model at another provider, since the client has named this one
+		return nil, notAllowed(r.model, forbiddenBy)
 	}
 	plan := []*keychain.Candidate{entry}
 	for _, name := range names {
@@ -59,7 +59,7 @@ func (r *run) planVectors() ([]*keychain.Candidate, error) {
 	}
 	plan = slices.DeleteFunc(plan, func(c *keychain.Candidate) bool { return r.req.forbids(c) != "" })
 	if len(plan) == 0 {
-		return nil, notAllowed(r.model, list)
+		return nil, notAllowed(r.model, forbiddenBy)
 	}
 	slices.SortStableFunc(plan, func(a, b *keychain.Candidate) int { return r.fails(a) - r.fails(b) })
 	return plan, nil

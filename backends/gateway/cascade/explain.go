@@ -78,8 +78,8 @@ func (e *Engine) Explain(ctx context.Context, req *Request) (*Plan, error) {
 }
 
 // step returns the step for a candidate and reports whether one of its keys can be used. For a candidate without a
-// usable key the step gives one reason: the cooldown that ends first, or a refusal by a key's limits if that comes
-// before any cooldown.
+// usable key the step gives one reason: the cooldown that ends first, or the first refusal of a key by its limits. The
+// refusal is given only if no key before that key is in a cooldown, and no cooldown ends before the refusal.
 func (r *run) step(c *keychain.Candidate) (step Step, usable bool, err error) {
 	step.Candidate = c
 	provider := ProviderScope(c)
@@ -92,12 +92,12 @@ func (r *run) step(c *keychain.Candidate) (step Step, usable bool, err error) {
 			}
 			continue
 		}
-		refusal, err := r.refusal(key, 0)
+		refusal, err := r.refusal(key, 0) // 0: no request is counted
 		switch {
 		case err != nil:
 			return step, false, err
 		case refusal == nil:
-			step = Step{Candidate: c, Key: key.PublicID()}
+			step = Step{Candidate: c, Key: key.PublicID()} // without the reason of an earlier key
 			if state := r.Memory.Health.Provider(provider, r.req.User); !state.Until.IsZero() {
 				step.Code, step.Reason, step.Until = LateFailing, "the provider is failing, so it is tried last", state.Until
 			}

@@ -126,6 +126,7 @@ func (r *run) forwardCandidates(cat *catalog.Catalog, routing *keychain.Routing)
 			plan = append(plan, c)
 		}
 	}
+	// A model that is missing from the catalog may still exist at the provider.
 	code, id, _ := strings.Cut(r.model, "/")
 	if _, known := cat.Model(code, id); len(plan) == 0 && !known && id != "" {
 		if c := r.req.Account.CandidateFor(cat, r.req.TeamID, code, id); c != nil && c.Provider.Serves(endpoint) {
@@ -272,6 +273,7 @@ func (r *run) passOn(
 			r.result.Code = codeClientLeft
 		}
 	} else {
+		// ContentLength is -1 if unpack decodes the body. The header then has the length of the encoded body.
 		if length := resp.Header.Get("Content-Length"); length != "" && resp.ContentLength >= 0 {
 			header.Set("Content-Length", length)
 		}

@@ -100,7 +100,7 @@ func (r *run) failure() error {
 		retryAfter = max(r.earliestEnd.Sub(r.Now()), time.Second)
 	}
 	switch {
-	case len(r.refusals) == 2 || r.allFailures(client):
+	case len(r.refusals) == 2 || r.allFailures(client): // mistakes of the client at two providers, or no other failures
 		first := r.refusals[0]
 		return &apierror.Error{
 			Status: http.StatusBadRequest, Code: first.code, Type: "invalid_request_error", Param: first.param,

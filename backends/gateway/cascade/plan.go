@@ -84,7 +84,7 @@ func (r *run) plan() ([]*keychain.Candidate, error) {
 		}
 		r.result.Tier = tier
 	}
-	if entryRequested && !r.Options.EntryFallback {
+	if entryRequested && !r.Options.EntryFallback { // no other candidate may answer
 		if list := r.req.forbids(entry); list != "" {
 			return nil, notAllowed(model, list)
 		}
@@ -403,7 +403,7 @@ func (f *filter) noCandidates() error {
 		return untranslatable
 	}
 	status := http.StatusConflict
-	mistakes := f.run.clientFormat.Facts().Mistakes
+	mistakes := f.run.clientFormat.Facts().Mistakes // needs whose lack is reported as the client's mistake
 	if mistakes&wire.NeedFile != 0 && f.missing == lackFiles ||
 		mistakes&wire.NeedPrefill != 0 && f.missing == lackPrefill {
 		status = http.StatusBadRequest

@@ -31,7 +31,7 @@ func (q *Request) Record(result *Result, started time.Time) spending.Record {
 	} else if n := len(result.Lost); n > 0 {
 		last := &result.Lost[n-1]
 		record.Provider, record.Model, record.ProviderKey = last.Candidate.Provider.Code, last.Candidate.ModelName(), last.Key
-		record.CostKnown = true
+		record.CostKnown = true // the costs of lost attempts are added below
 	}
 	if q.Forward != nil && q.Forward.noUsage && q.Forward.Pinned == nil {
 		record.CostKnown = false // a pinned request names no model, and costs nothing by itself

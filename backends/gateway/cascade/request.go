@@ -260,6 +260,7 @@ func (q *Request) labels(body []byte) (metadata, safety, user gjson.Result) {
 		parse := func(name string) gjson.Result { return gjson.ParseBytes(q.Chat.Field(name)) }
 		return parse("metadata"), parse("safety_identifier"), parse("user")
 	}
+	// A body without these names need not be parsed.
 	if !bytes.Contains(body, []byte(`"metadata"`)) && !bytes.Contains(body, []byte(`"safety_identifier"`)) &&
 		!bytes.Contains(body, []byte(`"user"`)) {
 		return metadata, safety, user

@@ -48,7 +48,7 @@ func (r *run) relay(
 	defer s.end()
 	for {
 		event, err := s.events.Next()
-		if errors.Is(err, wire.ErrWait) {
+		if errors.Is(err, wire.ErrWait) { // before the next read, which may block
 			if s.flush() != nil {
 				return s.clientLeftEarly()
 			}
@@ -70,7 +70,7 @@ func (r *run) relay(
 			contentTimer.Stop()
 			s.commit()
 		}
-		if len(s.pending) > pendingBefore {
+		if len(s.pending) > pendingBefore { // the event had something for the client
 			s.silentBytes = 0
 		}
 		if progress.Done {
@@ -285,7 +285,7 @@ func (s *relay) onSilence() {
 	now := time.Now()
 	switch {
 	case now.Sub(s.lastByte) >= s.limits.idle, s.begun && now.Sub(s.lastContent) >= maxComments:
-		s.cancel(errIdle)
+		s.cancel(errIdle) // silence, or only comments for too long
 		return
 	case !s.begun && !now.Before(s.limits.contentBy):
 		s.cancel(errThinking)

@@ -132,7 +132,7 @@ func unreachable(err error) bool {
 // that was sent to candidate c.
 func (r *run) refusedFailure(ctx context.Context, resp *http.Response, x *exchange, c *keychain.Candidate) *failure {
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
-	if err != nil && r.ctx.Err() != nil {
+	if err != nil && r.ctx.Err() != nil { // otherwise the part that was read is used
 		return r.brokenFailure(ctx, err)
 	}
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
@@ -143,6 +143,7 @@ func (r *run) refusedFailure(ctx context.Context, resp *http.Response, x *exchan
 	if f.fix == fixToolsClash && x.format != formats.Chat() {
 		f.fix = "reasoning_effort" // there is no other format to try
 	}
+	// A provider that does not know the address of this format may know that of chat completions.
 	missing := f.status == http.StatusNotFound || f.status == http.StatusMethodNotAllowed
 	if missing && x.format != formats.Chat() && !c.Provider.NoChat && !aboutModel(e, c.Model.ID) {
 		f.class, f.fix, f.unknown = fixable, fixFormat, true

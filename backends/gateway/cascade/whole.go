@@ -60,7 +60,8 @@ func (r *run) whole(ctx context.Context, c *keychain.Candidate, resp *http.Respo
 	if header := r.w.Header(); r.stream {
 		r.clientFormat.Facts().SetStreamHeader(header)
 	} else {
-		// Responses cannot share these values, because handlers may change them.
+		// Responses cannot share these values, because handlers may change them. The capacity of the first slice is 1,
+		// so that appending to it does not overwrite the second value.
 		values := [...]string{"application/json", strconv.Itoa(len(answer))}
 		header["Content-Type"], header["Content-Length"] = values[:1:1], values[1:]
 	}

@@ -32,7 +32,7 @@ func checkPaths(p *Provider) error {
 			if !pathPattern.MatchString(partPattern.ReplaceAllLiteralString(path, "x")) {
 				return fmt.Errorf("paths.%s: %q is not a path such as /{model}:predict", wire, clip(path))
 			}
-			if p.Paths[wire] == "" {
+			if p.Paths[wire] == "" { // can only be true for StreamPaths
 				return fmt.Errorf("stream_paths: %s has no path in paths", wire)
 			}
 		}

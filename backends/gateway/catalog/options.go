@@ -197,7 +197,7 @@ func (o Override) apply(p *Provider) (*Provider, error) {
 	for name, value := range o.Headers {
 		// Header names are case-insensitive.
 		maps.DeleteFunc(p.Headers, func(old, _ string) bool { return strings.EqualFold(old, name) })
-		if value != "" {
+		if value != "" { // an empty value removes the header
 			p.Headers[name] = value
 		}
 	}

@@ -106,7 +106,7 @@ func (p Prices) apply(models []*Model, stored Prices) ([]*Model, error) {
 		}
 		used[name] = true
 		priced := *m
-		if own.Discount == 0 || m.Price.Known {
+		if own.Discount == 0 || m.Price.Known { // an unknown price stays unknown with a discount
 			priced.OwnPrice = name
 		}
 		if own.Discount == 0 {

@@ -35,6 +35,7 @@ func (r *reader) prices(n *yaml.Node) *Prices {
 	}
 	prices := &Prices{List: []Price{}}
 	seen := make(map[string]int) // the line of each name
+	// Content has the names and the values in turn.
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, value := n.Content[i], n.Content[i+1]
 		switch {

@@ -81,6 +81,7 @@ func (r *reader) providerKey(n *yaml.Node) (k ProviderKey) {
 		},
 		"limits": func(n *yaml.Node) {
 			k.Limits = r.limits(n)
+			// Content has the names and the values in turn.
 			for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
 				name := n.Content[i]
 				for _, f := range limitFields {

@@ -172,7 +172,7 @@ func (s *Service) BudgetsLeft(ctx context.Context, userID string) ([]BudgetLeft,
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, b.left(&sums, spending.StartOfDay(now), labels[b.ID])...)
+			list = append(list, b.left(&sums, spending.StartOfDay(now), labels[b.ID])...) // labels are for keys only
 		}
 	}
 	return list, nil

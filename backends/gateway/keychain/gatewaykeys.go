@@ -127,7 +127,7 @@ func (s *Service) CreateKey(ctx context.Context, userID string, options KeyOptio
 			}
 		}
 		if options.Impose {
-			row.Limits, row.limitedBy = Limits{}, row.ID
+			row.Limits, row.limitedBy = Limits{}, row.ID // the limits are imposed, not the key's own
 			err = s.impose(c, OnKey, row.ID, &limits)
 		} else {
 			row.limitedBy, err = s.limitedBy(c, userID)

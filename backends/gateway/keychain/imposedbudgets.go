@@ -50,11 +50,11 @@ func (s *Service) EachImposedBudget(ctx context.Context, cutoff time.Time, fn fu
 		spending.Purse
 		budgets Budgets
 	}
-	usedSince := int64(0)
+	usedSince := int64(0) // 0: all holders
 	if !cutoff.IsZero() {
 		usedSince = schema.Micros(cutoff)
 	}
-	for last := (spending.Purse{}); ; {
+	for last := (spending.Purse{}); ; { // last is the last holder of the previous page
 		rows, err := read(ctx, s, func(row store.Row) (h holder, err error) {
 			var cells imposedCells
 			if err = row.Scan(append([]any{&h.On, &h.ID}, cells.scanArgs()...)...); err != nil {

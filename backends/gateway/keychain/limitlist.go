@@ -54,7 +54,7 @@ func (s *Service) Limited(ctx context.Context, holderKind, cursor string, limit 
 		if kind != lastKind {
 			lastHolder = "" // begin with the first holder of the next kind
 		}
-		if !schema.StorableID(lastHolder) {
+		if !schema.StorableID(lastHolder) { // the cursor is not a Place
 			return nil, nil
 		}
 		rows, err := s.limitedOf(ctx, kind, lastHolder, limit-len(list))

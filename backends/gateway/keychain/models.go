@@ -185,7 +185,7 @@ func (s *Service) ChangeModel(
 			return err
 		}
 		index := slices.IndexFunc(rows, func(m modelRow) bool { return m.ID == name || m.Entry == name })
-		if index < 0 {
+		if index < 0 { // an entry of the catalog gets its row with the first change
 			if !cat.Offers(name) {
 				return notFound("model entry", name)
 			}

@@ -319,7 +319,7 @@ func (k *accountKey) probe(cat *catalog.Catalog, userID string) (*Candidate, Key
 // models and embedding models are left out. The result is nil if no model is left.
 func cheapest(cat *catalog.Catalog, provider string) (cheapestModel *catalog.Model) {
 	lowestTier := func(m *catalog.Model) catalog.Tier {
-		lowest := catalog.High + 1
+		lowest := catalog.High + 1 // for a model without a tier
 		for _, t := range m.Tiers {
 			lowest = min(lowest, t)
 		}

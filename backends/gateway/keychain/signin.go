@@ -97,7 +97,7 @@ func (s *Service) letIn(
 			}
 		}
 		if user.WaitingSince == nil {
-			key, err = s.firstKey(c, user.ID, arrival.now)
+			key, err = s.firstKey(c, user.ID, arrival.now) // nil if the user had a key before
 		}
 		return err
 	})

@@ -149,7 +149,7 @@ func (s *Service) RemoveTeam(ctx context.Context, id string) error {
 			}
 		}
 		for _, kind := range [...]string{OnTeam, OnTeamOwn} {
-			if err := s.impose(c, kind, id, new(Limits)); err != nil {
+			if err := s.impose(c, kind, id, new(Limits)); err != nil { // empty limits remove the row
 				return err
 			}
 		}

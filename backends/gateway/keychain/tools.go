@@ -45,7 +45,7 @@ func (id *Identity) RestrictsTools() bool {
 // to run. The tools have the names that wire.ServerTools returns.
 func (id *Identity) AdmitTools(tools []string) error {
 	for _, tool := range tools {
-		list := ""
+		list := "" // the list that forbids the tool, in words for the error
 		if id.AllowedTools != nil && !slices.Contains(id.AllowedTools, tool) {
 			list = "the key's allowed_tools"
 		}

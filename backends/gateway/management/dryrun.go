@@ -214,7 +214,7 @@ func readRequest(input *dryRunInput, req *cascade.Request) (model string, err er
 		return "", apierror.New(http.StatusBadRequest, "invalid_value", "surface must be one of %s",
 			surfaces).With("surface")
 	}
-	if input.Model != "" && hasRequest && format.Facts().ModelPath == "" {
+	if input.Model != "" && hasRequest && format.Facts().ModelPath == "" { // the model is not in the path
 		return "", apierror.New(http.StatusBadRequest, "invalid_value",
 			"give either model or request: the request names its own model").With("model")
 	}

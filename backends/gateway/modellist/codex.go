@@ -81,7 +81,7 @@ func Codex(list []Model) []CodexModel {
 		for _, level := range codexLevels {
 			if slices.Contains(m.efforts, level.Effort) {
 				c.Reasoning = append(c.Reasoning, level)
-				if c.DefaultReasoning == "" || level.Effort == "medium" {
+				if c.DefaultReasoning == "" || level.Effort == "medium" { // medium, or else the first one
 					c.DefaultReasoning = level.Effort
 				}
 			}

@@ -59,6 +59,7 @@ func ReadForm(
 		return nil, apierror.New(http.StatusUnsupportedMediaType, "unsupported_media_type",
 			"the body must be multipart/form-data")
 	}
+	// The additional byte tells a form of limit bytes from a longer one, see clientError.
 	f := &Form{Fields: make(map[string]string), limited: &io.LimitedReader{R: body, N: limit + 1}, share: share}
 	f.reader = multipart.NewReader(f.limited, params["boundary"])
 	f.writer = multipart.NewWriter(&f.buffer)
@@ -171,6 +172,7 @@ func (f *Form) bufferPart(
 		}
 		n, err := part.Read(piece)
 		if n > 0 {
+			// The capacity of the buffer may double.
 			if err := f.share.Grow(ctx, int64(2*(f.buffer.Len()+n))); err != nil {
 				return false, apierror.Unavailable("memory for this request", err)
 			}
@@ -275,7 +277,7 @@ func (f *Form) writeRest(dst io.Writer) error {
 	if err := writer.SetBoundary(f.boundary); err != nil {
 		return err
 	}
-	hadModel := f.Model != ""
+	hadModel := f.Model != "" // before next sets it
 	for first := true; ; first = false {
 		part, err := f.next()
 		if errors.Is(err, io.EOF) {

@@ -47,7 +47,7 @@ func (l *lines) split(text []byte) error {
 			return fmt.Errorf("line %d is longer than %d MiB", l.number+1, maxLine>>20)
 		}
 		if !complete || len(l.partial) > 0 { // only a line that lies in one piece is used without a copy
-			if err := l.grow(int64(2 * (len(l.partial) + len(line)))); err != nil {
+			if err := l.grow(int64(2 * (len(l.partial) + len(line)))); err != nil { // append may double the capacity
 				return err
 			}
 			l.partial = append(l.partial, line...)

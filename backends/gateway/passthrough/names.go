@@ -47,7 +47,7 @@ func (n *Names) AtProvider(name string) (string, error) {
 	}
 	// No entry of the sender has this name, so it is a name at the provider, with or without the provider's code.
 	id, prefixed := strings.CutPrefix(target, n.Provider+"/")
-	if code, _, _ := strings.Cut(target, "/"); !prefixed && code != target {
+	if code, _, _ := strings.Cut(target, "/"); !prefixed && code != target { // it has another prefix
 		if _, ok := n.Catalog.Provider(code); ok {
 			return "", n.errOtherProvider(name, target)
 		}

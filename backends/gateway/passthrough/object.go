@@ -43,7 +43,7 @@ func ReadObject(body []byte) (*Object, error) {
 	root.ForEach(func(key, value gjson.Result) bool {
 		switch key.Str {
 		case "model":
-			if o.to != 0 {
+			if o.to != 0 { // a model was found before
 				err = errRepeatedModel()
 				return false
 			}
@@ -77,7 +77,7 @@ func (o *Object) BodyFor(model string) (body io.ReadCloser, size int64, err erro
 	}
 	head, tail := o.body[:o.from], o.body[o.to:]
 	inserted := gjson.AppendJSONString(nil, model)
-	if o.to == 0 {
+	if o.to == 0 { // no model to replace: the member is inserted
 		head, tail = o.body[:o.afterBrace], o.body[o.afterBrace:]
 		inserted = append([]byte(`"model":`), inserted...)
 		if empty := bytes.HasPrefix(bytes.TrimLeft(tail, " \t\r\n"), []byte("}")); !empty {

@@ -60,7 +60,7 @@ func (s *Ledger) Forecast(ctx context.Context) (Forecast, error) {
 		days = paceDays // the gateway was in use already when the week began
 	}
 	perDay := float64(f.Today) * float64(24*time.Hour) / float64(max(now.Sub(today), minPace))
-	if days > 0 {
+	if days > 0 { // otherwise only the pace of today is known
 		perDay = float64(inWeek) / float64(days)
 	}
 	restOfMonth := month.AddDate(0, 1, 0).Sub(now)

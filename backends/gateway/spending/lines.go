@@ -206,7 +206,7 @@ func (q *Query) chooseSource() (*spendingSource, error) {
 		return nil, invalid("by", "by cannot combine %s", strings.Join(required, " and "))
 	}
 	source := &spendingSources[index]
-	if q.TeamID != "" && slices.Equal(required, []string{byUser}) {
+	if q.TeamID != "" && slices.Equal(required, []string{byUser}) { // the users within a team
 		if q.has("provider") || q.has("model") {
 			return nil, invalid("by", "within a team, by cannot combine user with provider or model: make two requests")
 		}

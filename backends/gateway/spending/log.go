@@ -301,6 +301,7 @@ func (l *Log) write(ctx context.Context, batch []Record, lastRecord int64, lastU
 			return err
 		}
 		if len(batch) > 0 {
+			// The first number is that of the last record before the batch.
 			if err := l.ledger.markWritten(c, lastRecord-int64(len(batch)), lastRecord); err != nil {
 				return err
 			}

@@ -168,6 +168,7 @@ func usageStatement(userID string, start, end int64, groups []int) (string, []an
 	orHours := " UNION ALL SELECT hour / 24" + columnsAfterTime + " FROM gateway_usage_hours" + userCondition +
 		"hour >= ? AND hour < ?"
 	headEnd, fromDay, toDay, tailBegin := wholeDays(start, end)
+	// In the order of the placeholders: the whole days, the hours before them and the hours after them.
 	args := []any{userID, fromDay, toDay, userID, start, headEnd, userID, tailBegin, end}
 	selected, groupBy := "", ""
 	if len(columns) > 0 {
@@ -175,9 +176,10 @@ func usageStatement(userID string, start, end int64, groups []int) (string, []an
 		groupBy = " GROUP BY " + strings.Join(columns, ", ")
 	}
 	var b strings.Builder
-	b.WriteString("WITH part AS MATERIALIZED (SELECT " + selected + sumExpressions[2:] +
+	b.WriteString("WITH part AS MATERIALIZED (SELECT " + selected + sumExpressions[2:] + // without the first comma
 		" FROM (SELECT day" + columnsAfterTime + " FROM gateway_usage_days" + userCondition + "day >= ? AND day < ?" +
 		orHours + orHours + ") AS rows_read" + groupBy + ")")
+	// The totals have a number that is not the index of a group.
 	fmt.Fprintf(&b, " SELECT %d, '', '', 0%s FROM part", len(usageGroups), sumExpressions)
 	for _, i := range groups {
 		g, source := &usageGroups[i], "part"
@@ -215,7 +217,7 @@ func (q *UsageQuery) check(now time.Time) (start, end int64, groups []int, err e
 	if !representable(q.From) {
 		return 0, 0, nil, invalid("from", "from must be a time from the year 1970 to 9998")
 	}
-	start, end = q.From.Unix()/3600, (q.To.Unix()+3599)/3600
+	start, end = q.From.Unix()/3600, (q.To.Unix()+3599)/3600 // rounded outwards to whole hours
 	if start >= end {
 		return 0, 0, nil, invalid("from", "from must be before to")
 	}

@@ -304,7 +304,7 @@ func (s *Ledger) addSums(c store.Conn, table *tableSpec, rows []*sumsRow) error 
 		}
 		return values
 	}
-	if len(rows) >= 2*sumRows {
+	if len(rows) >= 2*sumRows { // preparing pays off from the second execution
 		full, err := c.Prepare(table.upserts[sumRows])
 		if err != nil {
 			return err

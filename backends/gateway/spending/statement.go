@@ -40,10 +40,11 @@ func (s *Ledger) spendingStatement(
 		args = append(args, q.TeamID)
 	}
 	columns, _ := columnsOf(groups)
-	if len(q.only) > 0 {
+	if len(q.only) > 0 { // only with a single column
 		condition += " AND " + columns[0] + " IN (?" + strings.Repeat(",?", len(q.only)-1) + ")"
 		args = append(args, q.only...)
 	}
+	// rowPerKey is set only with totals. A line with all columns of their key then comes from a single row.
 	rowPerLine := rowPerKey && len(columns) == len(totals.keyAfterDay)
 	statement = linesStatement(q, source, groups, tables, condition, totals != nil, rowPerLine)
 	if perUser {

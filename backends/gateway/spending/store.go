@@ -22,7 +22,7 @@ func insertUsageRows(n int) string {
 // once.
 func (s *Ledger) insertUsage(c store.Conn, records []Record) error {
 	var rows usageRows
-	if len(records) >= 2*insertRows {
+	if len(records) >= 2*insertRows { // preparing pays off from the second execution
 		full, err := c.Prepare(insertUsageRows(insertRows))
 		if err != nil {
 			return err

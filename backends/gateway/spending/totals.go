@@ -205,7 +205,7 @@ var allTotals = []*totals{&userTotals, &keyTotals, &teamTotals}
 func (w *sweep) addTotals(ctx context.Context) error {
 	for {
 		c, err := w.ledger.readCalendar(ctx)
-		if err != nil || c.end == 0 {
+		if err != nil || c.end == 0 { // 0: there are no sums yet
 			return err
 		}
 		// previous is the earlier day from whose totals the new totals are computed. The sums of the days from previous

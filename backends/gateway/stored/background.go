@@ -149,7 +149,7 @@ func (r *run) insert(ctx context.Context) error {
 		if err := t.insert(c, statusQueued, sealed, len(text), s.expires(t.options), s.node, s.leasedUntil()); err != nil {
 			return err
 		}
-		return events.insert(c)
+		return events.insert(c) // inserts nothing if events is nil
 	})
 	if err == nil && pending != nil {
 		t.log.removeWritten(pending)

@@ -141,15 +141,15 @@ func batches(ids []string, fn func(part []any, placeholders string) error) error
 
 // responsesWith returns the documents of the owner's responses that contain items with any of these ids.
 func (s *Service) responsesWith(ctx context.Context, owner string, ids []string) (documents []*document, err error) {
-	rows := make([]string, 0, len(ids))
+	itemRows := make([]string, 0, len(ids))
 	for _, id := range ids {
 		if storable(id) {
-			rows = append(rows, owner+"/"+id)
+			itemRows = append(itemRows, owner+"/"+id)
 		}
 	}
 	seen := make(map[string]bool)
 	size := 0
-	err = batches(rows, func(part []any, placeholders string) error {
+	err = batches(itemRows, func(part []any, placeholders string) error {
 		var found []response
 		err := s.read(ctx, func(c store.Conn) (err error) {
 			found, err = store.List(

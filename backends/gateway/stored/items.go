@@ -213,10 +213,10 @@ func (p *paging) page(items []listItem) (*list, error) {
 	return newList(items[:min(len(items), p.limit)], more, p.encrypted), nil
 }
 
-// readItems parses and checks the items that a client adds to a conversation. size is the length limit of an item, in
-// bytes.
-func readItems(v gjson.Result, size int64) (items []json.RawMessage, err error) {
-	const limit = 20
+// readItems parses and checks the items that a client adds to a conversation. maxItemSize is the maximum length of
+// an item, in bytes.
+func readItems(v gjson.Result, maxItemSize int64) (items []json.RawMessage, err error) {
+	const maxItems = 20
 	if !v.Exists() || v.Type == gjson.Null {
 		return nil, nil
 	}
@@ -226,16 +226,16 @@ func readItems(v gjson.Result, size int64) (items []json.RawMessage, err error) 
 	v.ForEach(func(_, item gjson.Result) bool {
 		param := "items[" + strconv.Itoa(len(items)) + "]"
 		switch {
-		case len(items) == limit:
-			err = invalid("items", "has more than %d items: add them with several requests", limit)
+		case len(items) == maxItems:
+			err = invalid("items", "has more than %d items: add them with several requests", maxItems)
 		case !item.IsObject():
 			err = invalid(param, "must be an object")
 		case item.Get("type").Str == "item_reference":
 			err = invalid(param, "is an item_reference: send the item itself")
 		case item.Get("type").Str == "" && item.Get("role").Str == "":
 			err = invalid(param, "has neither a type nor a role")
-		case int64(len(item.Raw)) > size:
-			err = tooLarge(param, size)
+		case int64(len(item.Raw)) > maxItemSize:
+			err = tooLarge(param, maxItemSize)
 		default:
 			items = append(items, json.RawMessage(item.Raw))
 		}

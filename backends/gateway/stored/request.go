@@ -68,7 +68,7 @@ var handledMembers = [...]string{"store", "stream", "background", "previous_resp
 func (q *request) member(name string, kind jsontext.Kind, value []byte, item *jsontext.Item) error {
 	switch name {
 	case "store":
-		q.store, q.explicit = string(value) != "false", string(value) == "true"
+		q.store, q.explicit = string(value) != "false", string(value) == "true" // stored by default
 	case "stream":
 		q.stream = string(value) == "true"
 	case "background":

@@ -190,7 +190,7 @@ var errGone = errors.New("the response was cancelled or deleted")
 func (t *Turn) writeAnswer(ctx context.Context, object []byte, events *eventBatch) error {
 	s := t.service
 	status := gjson.GetBytes(object, "status").Str
-	if !final(status) || status == "" {
+	if !final(status) || status == "" { // final is true for an empty status
 		return fmt.Errorf("the answer ends with the status %q, which is not final", status)
 	}
 	d := &document{Response: object, Input: t.input, Kept: t.hidden(object)}
@@ -219,7 +219,7 @@ func (t *Turn) writeAnswer(ctx context.Context, object []byte, events *eventBatc
 				err = events.insert(c)
 			}
 		} else {
-			err = t.insert(c, status, sealed, len(text), expires, "", 0)
+			err = t.insert(c, status, sealed, len(text), expires, "", 0) // no runner and no lease
 		}
 		if err != nil {
 			return err

@@ -64,15 +64,15 @@ func objectMayFollow(text []byte) bool {
 		openBrackets []byte // the brackets that are open, outermost first
 		lastByte     byte   // the last byte outside of strings that is not white space, or a string's last quote
 		inString     bool
-		characters   = bytes.TrimLeft(text, " \t\r\n")
+		trimmed      = bytes.TrimLeft(text, " \t\r\n")
 	)
-	if !bytes.HasPrefix(characters, []byte("{")) {
+	if !bytes.HasPrefix(trimmed, []byte("{")) {
 		return true // the text does not begin with an object
 	}
-	for i := 0; i < len(characters); i++ {
-		b := characters[i]
+	for i := 0; i < len(trimmed); i++ {
+		b := trimmed[i]
 		switch {
-		case inString && b == '\\':
+		case inString && b == '\\': // the next byte is escaped
 			i++
 			continue
 		case b == '"':

@@ -178,7 +178,7 @@ func (e *EventReader) simpleEvent() (data []byte, ok bool) {
 	if end < 0 || end+1 == len(window) || window[end+1] != '\n' || bytes.IndexByte(window[:end], '\r') >= 0 {
 		return nil, false
 	}
-	e.start += end + 2
+	e.start += end + 2 // both line ends
 	e.scan = e.start
 	return ValidUTF8(window[len(field):end]), true
 }

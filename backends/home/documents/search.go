@@ -212,6 +212,7 @@ func (x *index) scores(words []string) map[int]float64 {
 func snippet(text string, words []string) template.HTML {
 	ranges := occurrences(text, words)
 	start := 0
+	// The excerpt begins about snippetSize/3 bytes before the first match, or with the text.
 	if len(ranges) > 0 && ranges[0][0] > snippetSize/3 {
 		start = boundary(text, ranges[0][0]-snippetSize/3)
 	}

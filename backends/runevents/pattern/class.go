@@ -95,7 +95,7 @@ func (t *translator) reference() (isReference bool, err error) {
 	for ; end < len(t.in) && isDigit(t.in[end]) && n <= maxGroups; end++ {
 		n = n*10 + int(t.in[end]-'0')
 	}
-	if severalDigits := end-t.pos > 2; severalDigits && n > len(t.closed) {
+	if severalDigits := end-t.pos > 2; severalDigits && n > len(t.closed) { // a backslash is at t.pos
 		return false, nil
 	}
 	if n > len(t.closed) || !t.closed[n-1] || t.lookDepth > 0 {
@@ -211,6 +211,7 @@ func (t *translator) bracket() (cost int, constraint bool, err error) {
 // bracketPart parses a class, a character or a range in a bracket expression, and returns its members. first reports
 // whether this is the first part.
 func (t *translator) bracketPart(first bool) (members string, err error) {
+	// A part that begins with a hyphen must be the first or the last one.
 	if t.in[t.pos] == '-' && !first && t.pos+1 < len(t.in) && t.in[t.pos+1] != ']' {
 		return "", errRange
 	}
@@ -294,7 +295,7 @@ func (t *translator) bracketItem() (r rune, class string, err error) {
 				t.pos += 2
 				return 0, members, nil
 			}
-			if strings.ContainsRune("AmMyYZ123456789", c) {
+			if strings.ContainsRune("AmMyYZ123456789", c) { // constraints and back references
 				return 0, "", errEscape
 			}
 		}

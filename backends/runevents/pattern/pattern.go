@@ -242,11 +242,11 @@ func (t *translator) alternatives() (cost int, err error) {
 	}
 	defer func() { t.depth-- }()
 	for {
-		n, err := t.branch()
+		branchCost, err := t.branch()
 		if err != nil {
 			return 0, err
 		}
-		if cost += n + 1; cost > maxCost {
+		if cost += branchCost + 1; cost > maxCost {
 			return 0, errTooComplex
 		}
 		if t.pos == len(t.in) || t.in[t.pos] != '|' {
@@ -264,16 +264,16 @@ func (t *translator) branch() (cost int, err error) {
 		if t.pos == len(t.in) || t.in[t.pos] == '|' || t.in[t.pos] == ')' {
 			return cost, nil
 		}
-		n, constraint, err := t.atom()
+		atomCost, constraint, err := t.atom()
 		if err != nil {
 			return 0, err
 		}
 		if !constraint {
-			if n, err = t.quantifier(n); err != nil {
+			if atomCost, err = t.quantifier(atomCost); err != nil {
 				return 0, err
 			}
 		}
-		if cost += n; cost > maxCost {
+		if cost += atomCost; cost > maxCost {
 			return 0, errTooComplex
 		}
 	}
@@ -343,7 +343,7 @@ func quoteChar(r rune) string {
 // group translates a group of any kind, and returns its cost. constraint reports whether the group is a look-around
 // constraint, within which groups do not capture.
 func (t *translator) group() (cost int, constraint bool, err error) {
-	capture := -1 // index in t.closed, if the group captures
+	closedIndex := -1 // index in t.closed, if the group captures
 	switch {
 	case t.startsWith("(?:"):
 		t.pos += 3
@@ -367,7 +367,7 @@ func (t *translator) group() (cost int, constraint bool, err error) {
 		if t.captures++; t.captures > maxGroups {
 			return 0, false, errTooComplex
 		}
-		capture = len(t.closed)
+		closedIndex = len(t.closed)
 		t.closed = append(t.closed, false)
 		t.out.WriteByte('(')
 	}
@@ -387,8 +387,8 @@ func (t *translator) group() (cost int, constraint bool, err error) {
 	if constraint {
 		t.lookDepth--
 	}
-	if capture >= 0 {
-		t.closed[capture] = true
+	if closedIndex >= 0 {
+		t.closed[closedIndex] = true
 	}
 	return cost, constraint, nil
 }
@@ -440,7 +440,7 @@ func (t *translator) bound() (largest int, err error) {
 	t.pos++
 	number := func() (n int, present bool) {
 		for ; t.pos < len(t.in) && isDigit(t.in[t.pos]); t.pos++ {
-			n, present = min(n*10+int(t.in[t.pos]-'0'), limit+1), true
+			n, present = min(n*10+int(t.in[t.pos]-'0'), limit+1), true // limit+1 means too large
 		}
 		return n, present
 	}

@@ -281,11 +281,11 @@ func (c *checker) subquery(e *entity, clause *syntax.Value, args []*syntax.Value
 		return nil, refuse("the query holds more than %d inner queries", maxInnerQueries)
 	}
 	other := c.entities[args[0].Text]
-	r, related := e.relations[args[0].Text]
+	relation, related := e.relations[args[0].Text]
 	if other == nil || !related {
 		return nil, refuse("No implicit relationship for entity '%s' with '%s'", syntax.Clip(args[0].Text), e.name)
 	}
-	q := &query{entity: other, columns: []column{{key: r.foreign, field: other.field(r.foreign)}}}
+	q := &query{entity: other, columns: []column{{key: relation.foreign, field: other.field(relation.foreign)}}}
 	if len(args) == 2 && !selectsAll(args[1]) {
 		switch args[1].Operator() {
 		case "extract", "from", "group_by":
@@ -296,5 +296,5 @@ func (c *checker) subquery(e *entity, clause *syntax.Value, args []*syntax.Value
 			return nil, err
 		}
 	}
-	return &inQueryExpr{[]*field{e.field(r.local)}, q}, nil
+	return &inQueryExpr{[]*field{e.field(relation.local)}, q}, nil
 }

@@ -171,35 +171,35 @@ func (s *selectCompiler) values(values []any) string {
 		}
 		return strings.Join(placeholders, ", ")
 	}
-	b := []byte{'['}
+	array := []byte{'['}
 	element := "value" // the SQL expression that converts an element of the array to the type of the column
 	if s.c.postgres() {
 		element = "value::bigint"
 	}
 	for i, v := range values {
 		if i > 0 {
-			b = append(b, ',')
+			array = append(array, ',')
 		}
 		switch v := v.(type) {
 		case string:
-			b = jsontext.AppendQuoted(b, v)
+			array = jsontext.AppendQuoted(array, v)
 			element = "value"
 		case []byte:
-			b = jsontext.AppendQuoted(b, hex.EncodeToString(v))
+			array = jsontext.AppendQuoted(array, hex.EncodeToString(v))
 			element = "unhex(value)"
 			if s.c.postgres() {
 				element = "decode(value, 'hex')"
 			}
 		case int64:
-			b = strconv.AppendInt(b, v, 10)
+			array = strconv.AppendInt(array, v, 10)
 		case float64:
-			b = strconv.AppendFloat(b, v, 'f', -1, 64)
+			array = strconv.AppendFloat(array, v, 'f', -1, 64)
 		case bool:
 			digit := byte('0')
 			if v {
 				digit = '1'
 			}
-			b = append(b, digit)
+			array = append(array, digit)
 		}
 	}
 	if s.c.postgres() {
@@ -208,10 +208,10 @@ func (s *selectCompiler) values(values []any) string {
 				element = "value::double precision" // one such number makes all of them floating-point numbers
 			}
 		}
-		return "SELECT " + element + " FROM json_array_elements_text(" + s.c.arg(string(append(b, ']'))) +
+		return "SELECT " + element + " FROM json_array_elements_text(" + s.c.arg(string(append(array, ']'))) +
 			"::json) AS t(value)"
 	}
-	return "SELECT " + element + " FROM json_each(" + s.c.arg(string(append(b, ']'))) + ")"
+	return "SELECT " + element + " FROM json_each(" + s.c.arg(string(append(array, ']'))) + ")"
 }
 
 // null returns the SQL condition of a test for null or, if negated is true, of its negation.

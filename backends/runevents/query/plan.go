@@ -86,7 +86,7 @@ func (s *Service) plan(entity string, p params, scope Scope) (*plan, error) {
 // which override paging clauses in the query.
 func (s *Service) planRows(pl *plan, c *checker, clause *syntax.Value, pg page) (err error) {
 	e := s.entities[pl.entity]
-	if e != nil {
+	if e != nil { // nil at the root endpoint, where the query names the entity
 		// The fields in order_by are checked before the query.
 		probe := &query{entity: e}
 		for _, t := range pg.order {
@@ -229,13 +229,13 @@ func isWide(pl *plan, q *query, now time.Time) bool {
 		return false
 	}
 	if pl.distinct != nil { // the query reads only the events in this time span
-		return !isShort(interval{pl.distinct.start, pl.distinct.end + 1}, now)
+		return !isShort(interval{pl.distinct.start, pl.distinct.end + 1}, now) // the end is included
 	}
 	if _, countable := q.countableInterval(); countable { // the query reads stored counts instead of events
 		return false
 	}
 	bounded := q.entity.name != "events" && q.entity.name != "reports" // the other tables are small
-	bounds := interval{-maxHours * hourLength, maxHours * hourLength}
+	bounds := interval{-maxHours * hourLength, maxHours * hourLength}  // all times
 	conjuncts(q.where, func(x expr) {
 		switch x := x.(type) {
 		case *latestExpr:

@@ -23,7 +23,7 @@ func (p *indenter) append(dst, src []byte) []byte {
 			continue
 		case ']', '}':
 			p.depth--
-			if !p.afterOpening {
+			if !p.afterOpening { // an empty list or object stays on one line
 				dst = p.newLine(dst)
 			}
 			p.afterOpening = false

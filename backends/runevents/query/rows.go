@@ -79,7 +79,7 @@ func (rw *rowWriter) writeAll(rows *sql.Rows) error {
 		if err != nil {
 			return err
 		}
-		hasMore = n == len(rw.rows)
+		hasMore = n == len(rw.rows) // fewer rows are the last ones
 		for _, rw.values = range rw.rows[:n] {
 			start := len(rw.buf)
 			if !first {

@@ -96,7 +96,7 @@ func prefix(s string) (unpadded bool, n int) {
 		if s[0] == 'T' && patternAt(s[1:]) != nil {
 			return false, 0 // the T of ISO 8601
 		}
-		return false, 2
+		return false, 2 // has no effect, but is not text either
 	}
 	return false, 0
 }
@@ -249,6 +249,7 @@ func (p templatePart) write(t time.Time) string {
 			result += strings.Repeat(" ", max(0, pattern.blanks-len(result)))
 		}
 	}
+	// Texts that are not numbers have no ordinal suffix.
 	if p.ordinal == "" || pattern.number == nil && !pattern.ordinal {
 		return result
 	}

@@ -87,21 +87,22 @@ func text(body map[string]any, name string) ([]byte, error) {
 	return raw, nil
 }
 
+// sign returns the signature of the digest in body, in the form vault:v<version>:<base64>. f may change its encoding.
 func (k *key) sign(body map[string]any, f Faults) (string, error) {
 	digest, err := text(body, "input")
 	if err != nil {
 		return "", err
 	}
 	number, _ := body["key_version"].(float64)
-	n := int(number)
+	versionNumber := int(number)
 	switch {
-	case n < k.oldest || n > len(k.versions) || k.versions[n-1].signer == nil:
+	case versionNumber < k.oldest || versionNumber > len(k.versions) || k.versions[versionNumber-1].signer == nil:
 		return "", refuse(http.StatusBadRequest, "cannot sign with this version")
 	case body["prehashed"] != true || body["hash_algorithm"] != "sha2-256" || len(digest) != 32:
 		return "", refuse(http.StatusBadRequest, "input is not a digest of sha2-256")
 	}
 	var raw []byte
-	switch private := k.versions[n-1].signer.(type) {
+	switch private := k.versions[versionNumber-1].signer.(type) {
 	case *ecdsa.PrivateKey:
 		if body["marshaling_algorithm"] != "jws" {
 			return "", refuse(http.StatusBadRequest, "the marshaling_algorithm must be jws")
@@ -128,7 +129,7 @@ func (k *key) sign(body map[string]any, f Faults) (string, error) {
 	if f.Standard || k.kind != "ecdsa-p256" {
 		encoding = base64.StdEncoding
 	}
-	return fmt.Sprintf("vault:v%d:%s", n, encoding.EncodeToString(raw)), nil
+	return fmt.Sprintf("vault:v%d:%s", versionNumber, encoding.EncodeToString(raw)), nil
 }
 
 func (v version) aead() (cipher.AEAD, error) {
@@ -158,6 +159,7 @@ func (k *key) encrypt(body map[string]any) (string, error) {
 		base64.StdEncoding.EncodeToString(aead.Seal(nonce, nonce, plaintext, associated))), nil
 }
 
+// decrypt returns the plaintext of the ciphertext in body, in base64.
 func (k *key) decrypt(body map[string]any) (string, error) {
 	associated, err := text(body, "associated_data")
 	if err != nil {
@@ -168,11 +170,11 @@ func (k *key) decrypt(body map[string]any) (string, error) {
 	if len(parts) != 3 || parts[0] != "vault" || !strings.HasPrefix(parts[1], "v") {
 		return "", refuse(http.StatusBadRequest, "invalid ciphertext: no prefix")
 	}
-	n, err := strconv.Atoi(parts[1][1:])
-	if err != nil || n < k.oldest || n > len(k.versions) {
+	versionNumber, err := strconv.Atoi(parts[1][1:])
+	if err != nil || versionNumber < k.oldest || versionNumber > len(k.versions) {
 		return "", refuse(http.StatusBadRequest, "ciphertext or signature version is disallowed by policy (too old)")
 	}
-	aead, err := k.versions[n-1].aead()
+	aead, err := k.versions[versionNumber-1].aead()
 	if err != nil {
 		return "", err
 	}

@@ -101,7 +101,7 @@ func Long(seed uint64) (reports []fileformat.Source, reportQuestions []Asked, er
 				others = append(others, all[n])
 			}
 		}
-		pages := slices.Concat(own, others[:sizes[i]-len(own)])
+		pages := slices.Concat(own, others[:sizes[i]-len(own)]) // sizes[i] pages in all
 		random.Shuffle(len(pages), func(a, b int) { pages[a], pages[b] = pages[b], pages[a] })
 		report := fileformat.Source{
 			Title: issuer + " annual report 2019", URL: fmt.Sprintf("https://filings.example.test/long/%d", i), Form: "10-K",

@@ -103,6 +103,7 @@ func (c *companyFacts) source(base Source) (Source, error) {
 	s.Form = cmp.Or(base.Form, "companyfacts")
 	s.Issuer.Name, s.Issuer.CIK = cmp.Or(s.Issuer.Name, c.Entity), cik
 	s.Title = s.Issuer.Name + ": reported facts"
+	// A document without a public address gets the URL of these facts at the SEC.
 	if n, err := strconv.ParseUint(strings.TrimLeft(cik, "0"), 10, 40); err == nil && strings.HasPrefix(s.URL, "corpus:") {
 		s.URL = fmt.Sprintf("https://data.sec.gov/api/xbrl/companyfacts/CIK%010d.json", n)
 	}
@@ -164,7 +165,7 @@ func (v *companyFactValue) fact(m kernel.Metric, unit, label string) (candidateF
 			p.Year--
 		}
 	}
-	if m.Instant != (p.Months == 0) {
+	if m.Instant != (p.Months == 0) { // a period instead of a day, or the reverse
 		return candidateFact{}, false
 	}
 	f := kernel.Figure{Text: v.Value.String(), Value: value, Step: 1, Unit: kernel.NoUnit}

@@ -67,7 +67,7 @@ func coverOf(pages []Page) (c cover) {
 			}
 		}
 	}
-	if m := listingPattern.FindStringSubmatch(afterName); m != nil && m[1] != "NYSE" {
+	if m := listingPattern.FindStringSubmatch(afterName); m != nil && m[1] != "NYSE" { // NYSE is an exchange
 		c.ticker = m[1]
 	}
 	return c
@@ -107,11 +107,11 @@ func (s *Source) CompleteFromCover() {
 		return
 	}
 	s.PeriodEnd = c.end
-	period := "FY"
+	prefix := "FY"
 	if c.form == "10-Q" {
-		period = s.fiscalQuarter() + " "
+		prefix = s.fiscalQuarter() + " "
 	}
-	s.Fiscal = period + s.fiscalYear(c.end)
+	s.Fiscal = prefix + s.fiscalYear(c.end)
 }
 
 // fiscalQuarter returns the quarter that a quarterly report is about: Q3 if it has figures for nine months, Q2 if it

@@ -62,7 +62,7 @@ func readCSV(ctx context.Context, r io.Reader, base Source, out Emit) error {
 		readDecimals(rows, 0, lines.Comma)
 		return readPrices(rows[1:], columns, base, out)
 	}
-	readDecimals(rows, 1, lines.Comma)
+	readDecimals(rows, 1, lines.Comma) // the first column names the rows
 	if base.Kind == "" {
 		base.Kind = kernel.Tabular
 	}
@@ -135,7 +135,7 @@ func (t priceTable) read(row []string, dateLayout string) (p Price, err error) {
 		Open: value(openColumn), High: value(highColumn), Low: value(lowColumn), Close: value(closeColumn),
 		AdjClose: value(adjCloseColumn), Volume: value(volumeColumn),
 	}
-	if t[adjCloseColumn] < 0 {
+	if t[adjCloseColumn] < 0 { // there is no such column
 		p.AdjClose = p.Close
 	}
 	day, ok := dayIn(dateLayout, t.cell(row, dayColumn))

@@ -165,6 +165,7 @@ func readDecimals(rows [][]string, firstColumn int, separator rune) {
 	forEachCell := func(fn func(column int, cell *string)) {
 		for _, row := range rows[1:] {
 			for column := firstColumn; column < len(row); column++ {
+				// In a column of lists, such as one for notes, "3,4" is not a number.
 				if column >= len(rows[0]) || !listHeader.MatchString(rows[0][column]) {
 					fn(column, &row[column])
 				}

@@ -102,7 +102,7 @@ func ReadFile(ctx context.Context, f File, name string, base Source, out Emit) e
 		base.Title = strings.TrimSuffix(path.Base(name), path.Ext(name))
 	}
 	var r io.Reader = opened
-	if format.MaxSize > 0 {
+	if format.MaxSize > 0 { // the file may have grown since its size was read
 		r = io.LimitReader(opened, format.MaxSize)
 	}
 	return format.Read(ctx, r, base, out)

@@ -186,6 +186,7 @@ func (t *tagging) fact(figure *tag, report kernel.Period) (candidateFact, bool) 
 		f.Currency = strings.ToUpper(currency[:min(3, len(currency))])
 	}
 	p := kernel.Period{End: c.end}
+	// A context without a start is a day.
 	if m.Instant != (c.start == "") {
 		return candidateFact{}, false
 	}

@@ -62,6 +62,7 @@ func frontMatter(text string, base Source) (s Source, body string, err error) {
 		}
 		fields[name] = value
 	}
+	// A detour over JSON, so that the fields are read like those of a description file.
 	encoded, err := json.Marshal(fields)
 	if err != nil {
 		return base, body, err

@@ -176,7 +176,7 @@ func (s *Source) Period() kernel.Period {
 	p := kernel.Period{}
 	if found := metrics.Periods(s.Fiscal); len(found) > 0 {
 		p = found[0].Period
-		if p.Months == 0 && p.End == "" {
+		if p.Months == 0 && p.End == "" { // a year without a length
 			p.Months = 12
 		}
 	}

@@ -158,7 +158,7 @@ func settingFields() (list []resource.Field[*Call, boardSettings]) {
 			Name: setting.Name, Label: setting.Label, Help: setting.Hint,
 			Min: setting.Min, Max: setting.Max, Required: setting.Min > 0,
 		}
-		if setting.Section != section {
+		if setting.Section != section { // only the first field of a section names it
 			section, f.Section = setting.Section, setting.Section
 		}
 		if setting.Kind == kernel.KindFlag {

@@ -295,7 +295,7 @@ func walk(v reflect.Value, fn func(ast.Node)) {
 			return
 		}
 		if v.Kind() == reflect.Pointer {
-			if v.Type() == reflect.TypeFor[*file.File]() {
+			if v.Type() == reflect.TypeFor[*file.File]() { // the source text is not part of the tree
 				return
 			}
 			if n, ok := reflect.TypeAssert[ast.Node](v); ok {

@@ -104,7 +104,7 @@ func NewConn(r io.Reader, w io.Writer, limit int) *Conn {
 func (c *Conn) Read() (kind byte, payload []byte, err error) {
 	if c.from == c.to {
 		c.from, c.to = 0, 0
-		if len(c.buffer) > maxKept {
+		if len(c.buffer) > maxKept { // do not keep the memory of a large frame
 			c.buffer = make([]byte, 4096)
 		}
 	}

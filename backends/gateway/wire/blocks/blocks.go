@@ -104,12 +104,12 @@ func (b *Block) markSent(size int) {
 // sent as the value of a field _raw.
 func (b *Block) remainder(cutOff bool) []byte {
 	if b.syntax.Ended() {
-		return b.Text[b.sent:]
+		return b.Text[b.sent:] // the object is complete
 	}
 	if !b.sentAny {
 		input, ok := b.Input(cutOff)
 		if !ok {
-			input = append(append([]byte(`{"_raw":"`), b.Text...), `"}`...)
+			input = append(append([]byte(`{"_raw":"`), b.Text...), `"}`...) // Text is escaped already
 		}
 		return jsontext.AppendEscaped(nil, input)
 	}

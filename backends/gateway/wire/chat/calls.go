@@ -54,7 +54,7 @@ func (r *reader) call(p *callPiece) error {
 		return broken("the name of a tool call is too long")
 	}
 	if len(p.name) > 0 {
-		c.chunk = r.calls.chunk
+		c.chunk = r.calls.chunk // for beginsNew: two names in one chunk are two calls
 		if c.name == "" {
 			c.name = string(p.name)
 		}

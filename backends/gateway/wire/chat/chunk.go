@@ -99,7 +99,7 @@ func (c *chunk) raw(s *jsontext.Scanner) ([]byte, error) {
 // c. Otherwise c stays as it was. position is the element's position in the array. A choice without the field "index"
 // has its position as its index. member is the same as in scan.
 func (c *chunk) scanChoice(s *jsontext.Scanner, position int, member string) error {
-	if c.choice || s.Kind() != jsontext.Object {
+	if c.choice || s.Kind() != jsontext.Object { // c.choice: the first choice was found before
 		return s.Skip()
 	}
 	previous := *c // to restore c if the index shows that this is not the first choice
@@ -199,7 +199,7 @@ func (c *chunk) scanContent(s *jsontext.Scanner) error {
 			}
 		case "function_call": // the older form of tool_calls
 			if kind == jsontext.Object {
-				p := callPiece{index: -1, indexed: true}
+				p := callPiece{index: -1, indexed: true} // a fixed index, so that later pieces continue the call
 				err = c.scanFunction(s, &p)
 				c.calls = append(c.calls, p)
 				return err
@@ -224,7 +224,7 @@ func (c *chunk) scanParts(s *jsontext.Scanner, thinking bool) error {
 		return s.Object(func(key []byte) error {
 			kind := s.Kind()
 			switch {
-			case kind == jsontext.Array && string(key) == "thinking" && !thinking:
+			case kind == jsontext.Array && string(key) == "thinking" && !thinking: // at most one level deep
 				return c.scanParts(s, true)
 			case kind == jsontext.String && string(key) == "thinking":
 				return c.scanPiece(s, true)

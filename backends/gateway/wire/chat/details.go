@@ -48,7 +48,7 @@ func (d *details) add(array []byte) {
 			case len(entry.members) == maxDetail:
 				d.overflow = true
 			case kind == jsontext.String && (name == "text" || name == "summary") && entry.textName == "":
-				entry.textName, entry.text = name, bytes.Clone(value[1:len(value)-1])
+				entry.textName, entry.text = name, bytes.Clone(value[1:len(value)-1]) // without the quotes
 			default:
 				entry.members = append(entry.members, member{name, string(value)})
 			}

@@ -26,7 +26,7 @@ const maxFrame = 4 << 10
 // stored, so that match fails. data is the chunk's JSON, and c is its scanned content. phase is the state of the
 // search for think tags. During the search no frame is stored, since each text must be inspected.
 func (f *frame) learn(data []byte, c *chunk, phase thinkPhase) {
-	f.kind = 0
+	f.kind = 0 // no frame
 	kind, text := c.singleText()
 	padded := len(c.padding) > 0
 	if kind == 0 || phase != noTags || len(data)-len(text)-len(c.padding) > maxFrame {
@@ -55,12 +55,12 @@ func (f *frame) match(data []byte) (kind hub.DeltaKind, text []byte, ok bool) {
 	if f.kind == 0 || !bytes.HasPrefix(data, f.head) {
 		return 0, nil, false
 	}
-	text, rest, ok := quoted(data[len(f.head)-1:])
+	text, rest, ok := quoted(data[len(f.head)-1:]) // head ends with the opening quote
 	if ok && f.padded {
 		if !bytes.HasPrefix(rest, f.middle) {
 			return 0, nil, false
 		}
-		_, rest, ok = quoted(rest[len(f.middle)-1:])
+		_, rest, ok = quoted(rest[len(f.middle)-1:]) // and so does middle
 	}
 	return f.kind, text, ok && bytes.Equal(rest, f.tail)
 }

@@ -82,6 +82,7 @@ func (s *subset) members(v gjson.Result, written map[string]bool, refs []string,
 		return errSchema
 	}
 	ref := v.Get("$ref")
+	// The set is needed only with a reference, whose schema may have the same keywords as v.
 	if ref.Type == gjson.String && written == nil {
 		written = make(map[string]bool)
 	}

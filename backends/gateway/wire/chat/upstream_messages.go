@@ -27,7 +27,7 @@ func (w *body) messages() error {
 	}
 	lastUser := lastUserMessage(messages)
 	w.name("messages")
-	n := 0
+	n := 0 // number of messages written
 	for i := range messages {
 		m := &messages[i]
 		if w.isEmpty(m) {
@@ -162,7 +162,7 @@ func (w *body) content(m *hub.Message) error {
 		return nil
 	}
 	for i := range m.Parts {
-		w.dst = append(w.dst, separator(i))
+		w.dst = append(w.dst, separator(i)) // an opening bracket before the first part
 		if err := w.part(&m.Parts[i]); err != nil {
 			return err
 		}

@@ -128,7 +128,7 @@ func (g *grammar) node(n *grammarNode) {
 	case kind.Exists():
 		g.member(n, "type", n.take("type"))
 		g.typeKeywords(n, kind)
-	default:
+	default: // neither choices nor a type: only literals restrict the value
 		g.expressible = g.expressible && hasLiterals
 	}
 	if n.take("$schema").Exists() {
@@ -223,7 +223,7 @@ func (g *grammar) typeKeywords(n *grammarNode, kind gjson.Result) {
 			g.expressible = false
 		}
 		g.schemas(n, "properties", properties, "")
-		g.changed = g.changed || !additional.Exists()
+		g.changed = g.changed || !additional.Exists() // the next line adds the field
 		g.key(n, "additionalProperties")
 		g.dst = append(g.dst, "false"...)
 		g.member(n, "required", n.take("required"))

@@ -86,7 +86,7 @@ func (m *schemaMender) member(draftKeywords map[string]gjson.Result, key string,
 			}
 			v = limit
 		}
-	case "minimum", "maximum":
+	case "minimum", "maximum": // written under the exclusive keyword if that is true
 		if draftKeywords[exclusiveOf(key)].Type == gjson.True {
 			m.changed = true
 			return
@@ -226,7 +226,7 @@ func (p *properties) gather(root, v gjson.Result, depth int) (required nameList)
 	jsontext.Members(v, func(key string, v gjson.Result) bool {
 		switch key {
 		case "$ref":
-			if p.mayRead(root) {
+			if p.mayRead(root) { // the search for the definition may read the whole schema
 				if target, ok := definition(root, v.Str); ok {
 					required.add(p.gather(root, target, depth+1).names...)
 				}

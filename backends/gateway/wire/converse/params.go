@@ -28,6 +28,7 @@ func (w *writer) reasoning() (e extra) {
 	if w.maker == anthropic {
 		object, thinks, dropped := messages.Thinking(w.Request, w.Target, w.maxTokens)
 		w.dropped = append(w.dropped, dropped...)
+		// The object is at least "{}". Its fields are sent without its braces.
 		if fields := strings.TrimSuffix(object[1:], "}"); fields != "" {
 			e.text = "," + fields
 		}
@@ -77,7 +78,7 @@ func (w *writer) params(e extra) {
 	}
 	config += w.stops()
 	if config != "" {
-		w.Dst = jsontext.AppendAll(w.Dst, `,"inferenceConfig":{`, config[1:], `}`)
+		w.Dst = jsontext.AppendAll(w.Dst, `,"inferenceConfig":{`, config[1:], `}`) // without the first comma
 	}
 	if e.text != "" {
 		w.Dst = jsontext.AppendAll(w.Dst, `,"additionalModelRequestFields":{`, e.text[1:], `}`)

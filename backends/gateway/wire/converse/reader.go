@@ -90,7 +90,7 @@ func (r *reader) Whole(body []byte) ([]hub.Delta, error) {
 	content := answer.Get("output.message.content")
 	r.stop = answer.Get("stopReason").Str
 	if !content.IsArray() && r.stop == "" {
-		if answer.Get("message").Exists() {
+		if answer.Get("message").Exists() { // an error with status 200
 			return nil, wire.ParseUpstreamError(200, body)
 		}
 		return nil, wire.ErrNoChoices

@@ -95,7 +95,7 @@ func (r *Request) member(s *jsontext.Scanner, key []byte, item *jsontext.Item) e
 			item.Drop = true
 			return s.Skip()
 		}
-		var encoding string
+		var encoding string // stays empty, which is invalid, if the value is not a string
 		var err error
 		if kind == jsontext.String {
 			encoding, err = s.Unquoted()
@@ -151,7 +151,7 @@ func (r *Request) input(s *jsontext.Scanner, kind jsontext.Kind) error {
 		switch {
 		case kind != first:
 			return wire.InvalidField("input", message+"; element %d is %s, but the first element is %s", i, kind, first)
-		case kind == jsontext.Number:
+		case kind == jsontext.Number: // a token of the only text
 			r.Inputs = 1
 			r.TextBytes += tokenBytes
 			return token(s)

@@ -29,7 +29,7 @@ func CacheKey(r *Request, t *Target) string {
 			add(r.Messages[i].Parts[j].Text)
 		}
 	}
-	add("")
+	add("") // separates the system text from the tools
 	for i := range r.Tools {
 		add(r.Tools[i].Name)
 	}

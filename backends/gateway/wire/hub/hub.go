@@ -115,10 +115,10 @@ func (r *Request) WithOtherEffort() *Request {
 // has already interpreted.
 func (r *Request) ChatOnlyPaths() (paths []string) {
 	for i := range r.Messages {
-		for _, m := range r.Messages[i].Extra {
-			path := "messages[]." + m.Name[:min(len(m.Name), 100)]
-			hasValue := m.Value != "null" && m.Value != "[]" && m.Value != `""`
-			if IsStateField(m.Name) || !hasValue || slices.Contains(paths, path) {
+		for _, field := range r.Messages[i].Extra {
+			path := "messages[]." + field.Name[:min(len(field.Name), 100)]
+			hasValue := field.Value != "null" && field.Value != "[]" && field.Value != `""`
+			if IsStateField(field.Name) || !hasValue || slices.Contains(paths, path) {
 				continue
 			}
 			if paths = append(paths, path); len(paths) == maxChatOnlyPaths {

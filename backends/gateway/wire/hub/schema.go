@@ -111,7 +111,7 @@ func (s *schemaCheck) satisfies(schema gjson.Result, key string, rule, v gjson.R
 	switch key {
 	case "$ref":
 		target, found := s.resolve(rule.Str)
-		return !found || s.valid(target, v)
+		return !found || s.valid(target, v) // a reference that cannot be resolved accepts all values
 	case "type":
 		return s.anyElement(rule, func(name gjson.Result) bool { return hasType(v, name.Str) })
 	case "enum":

@@ -63,15 +63,15 @@ func (s *Syntax) Pass(piece []byte) (validLen int) {
 		switch {
 		case s.broken:
 			return 0
-		case s.state == syntaxString && c != '"' && c != '\\' && c >= ' ':
+		case s.state == syntaxString && c != '"' && c != '\\' && c >= ' ': // an ordinary character of a string
 			continue
 		}
-		ended := s.state == syntaxEnd
+		hadEnded := s.state == syntaxEnd
 		if !s.step(c) {
 			s.broken = true
-			return min(validLen, i)
+			return min(validLen, i) // the object may have ended before i
 		}
-		if !ended && s.state == syntaxEnd {
+		if !hadEnded && s.state == syntaxEnd {
 			validLen = i
 		}
 	}
@@ -169,7 +169,7 @@ func (s *Syntax) betweenTokens(c byte) bool {
 	case syntaxValue:
 		return s.value(c)
 	case syntaxComma:
-		if c != ',' {
+		if c != ',' { // only the closing bracket is allowed
 			return s.leave(c)
 		}
 		s.state = syntaxValue
@@ -251,7 +251,7 @@ func (s syntaxState) number(c byte) (next syntaxState, ok bool) {
 		case 'e', 'E':
 			return syntaxExponent, true
 		}
-		return syntaxInteger, digit && s == syntaxInteger
+		return syntaxInteger, digit && s == syntaxInteger // no digit follows a leading zero
 	case syntaxPoint:
 		return syntaxFraction, digit
 	case syntaxFraction:

@@ -207,7 +207,7 @@ func (e *editor) content(s *jsontext.Scanner) (turn editTurn, empty bool, err er
 		return nil
 	})
 	if dropped > 0 && dropped == len(items) {
-		e.Edits = e.Edits[:editCount]
+		e.Edits = e.Edits[:editCount] // the whole message is removed
 		return turn, true, err
 	}
 	e.Edits.Remove(items)

@@ -164,7 +164,7 @@ func (r *reader) choice() error {
 	case "any":
 		choice.Mode = "required"
 	case "none":
-		choice.Mode, oneCall = "none", false
+		choice.Mode, oneCall = "none", false // without calls the flag has no meaning
 	case "tool":
 		if choice, err = r.namedTool(o.Get("name")); err != nil {
 			return err

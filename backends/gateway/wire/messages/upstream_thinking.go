@@ -51,6 +51,7 @@ func (w *upstreamWriter) decideThinking() {
 	if len(w.Target.Efforts()) > 0 { // the model has an effort parameter
 		w.effort = string(w.Target.Effort(level, hub.EffortLow))
 	} else if w.thinking == upstreamAdaptive {
+		// The budget must be less than the token limit.
 		w.thinking, w.budget = upstreamBudget, min(upstreamBudgetOf(w.Request.Effort), w.maxTokens-1)
 	}
 	if w.forbidsThinking() || w.thinking == upstreamBudget && w.budget < upstreamLeastBudget {

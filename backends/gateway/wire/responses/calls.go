@@ -166,9 +166,9 @@ func (w *writer) inputDelta(dst []byte, c *call, start int) []byte {
 func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 	c.done = true
 	cutOff := r.status != "completed"
-	s := completed
+	itemStatus := completed
 	if cutOff && !c.complete() {
-		s = incomplete
+		itemStatus = incomplete
 	}
 	if c.input != nil {
 		if !cutOff && !c.complete() {
@@ -179,7 +179,7 @@ func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 		dst = w.inputDelta(dst, c, start)
 		dst = w.beginItemEvent(dst, "response.custom_tool_call_input.done", c.index)
 		dst = appendText(dst, "input", c.text)
-		return w.done(dst, c.index, s)
+		return w.done(dst, c.index, itemStatus)
 	}
 	if closing := c.arguments.Closing(); len(closing) > 0 && !cutOff && !c.complete() {
 		start := len(c.text)
@@ -190,7 +190,7 @@ func (w *writer) closeCall(dst []byte, c *call, r result) []byte {
 	dst = w.beginItemEvent(dst, "response.function_call_arguments.done", c.index)
 	dst = jsontext.AppendMember(dst, `,"name":`, c.tool.ClientName)
 	dst = appendText(dst, "arguments", c.text)
-	return w.done(dst, c.index, s)
+	return w.done(dst, c.index, itemStatus)
 }
 
 // complete reports whether the arguments are complete: a whole JSON object or, for a custom tool, a whole object with

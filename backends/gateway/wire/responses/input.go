@@ -37,7 +37,7 @@ func (d *inputDecoder) decode(dst, piece []byte) []byte {
 	case inputAfter:
 		return dst
 	case inputWithin:
-		d.scratch = append(d.scratch[:0], d.undecoded...)
+		d.scratch = append(d.scratch[:0], d.undecoded...) // an incomplete escape of the piece before
 		d.undecoded = d.undecoded[:0]
 		d.scratch = jsontext.AppendUnquoted(d.scratch, piece)
 		return d.decodeInside(dst, d.scratch)

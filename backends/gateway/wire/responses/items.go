@@ -59,7 +59,7 @@ func (in *reader) finish() {
 		in.r.Messages = append(in.r.Messages, t.Message)
 		var attached []hub.Part
 		for _, result := range t.results {
-			if result.Role == 0 {
+			if result.Role == 0 { // the call has no result
 				continue
 			}
 			// Most chat APIs accept only text in a tool message, so the other parts follow in a user message.

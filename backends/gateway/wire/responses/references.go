@@ -83,7 +83,7 @@ func references(body []byte) (found []reference) {
 			r := reference{index: i, from: s.Offset()}
 			isReference, err := r.scan(&s)
 			r.to = s.Offset()
-			if isReference && len(found) <= maxReferences {
+			if isReference && len(found) <= maxReferences { // one too many shows that the limit is exceeded
 				found = append(found, r)
 			}
 			return err
@@ -100,16 +100,16 @@ func references(body []byte) (found []reference) {
 func (r *reference) scan(s *jsontext.Scanner) (isReference bool, err error) {
 	kind, isOther := "", false // isOther is set for an item with a role, or with a type that is not a string
 	err = s.Object(func(key []byte) (err error) {
-		text := s.Kind() == jsontext.String
+		isString := s.Kind() == jsontext.String
 		switch string(key) {
 		case "type":
-			if text {
+			if isString {
 				kind, err = s.Unquoted()
 				return err
 			}
 			isOther = isOther || s.Kind() != jsontext.Null
 		case "id":
-			if text {
+			if isString {
 				r.id, err = s.Unquoted()
 				return err
 			}

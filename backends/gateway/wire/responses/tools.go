@@ -323,7 +323,7 @@ func (in *reader) eachFoundTool(fn func(name string)) error {
 		case "namespace":
 			members := in.tool.Get("tools")
 			jsontext.Elements(members.Result, func(m gjson.Result) bool {
-				key := toolKey{namespace: name, clientName: m.Get("name").Str}
+				key := toolKey{namespace: name, clientName: m.Get("name").Str} // a function unless the type is custom
 				if m.Get("type").Str == "custom" {
 					key.kind = hub.ToolCustom
 				}

@@ -89,7 +89,7 @@ func (a *upstreamAnswer) read(name, data []byte) (ok bool, err error) {
 		e.kind = name
 	}
 	if string(e.kind) == "response.done" {
-		a.finish()
+		a.finish() // replaces e.kind by the event for the status
 	}
 	switch string(e.kind) {
 	case "error":

@@ -70,7 +70,7 @@ func (r *upstreamReader) Event(name, data []byte) (hub.Step, error) {
 	case "response.output_item.done":
 		err = r.item(e.output, &e.item)
 	case "response.completed", "response.incomplete":
-		if !r.sawItems {
+		if !r.sawItems { // the items are only in this event
 			err = r.output(e.response.output)
 		}
 		if err == nil {

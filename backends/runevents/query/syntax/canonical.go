@@ -80,6 +80,7 @@ func (c *canonicalizer) object() error {
 	c.out = append(c.out, '{')
 	start := len(c.out)
 	var list []memberRange
+	// key returns the text between the quotes of the key.
 	key := func(m memberRange) []byte { return c.out[m.from+1 : m.quote] }
 	sorted := true
 	err := c.Object(func(name []byte) error {

@@ -174,7 +174,7 @@ func (p *parser) object(depth int) (*Value, error) {
 		if p.skipSpace(); p.pos == len(p.in) {
 			return nil, p.unclosed("Object", start)
 		}
-		if p.in[p.pos] == '}' && len(v.Members) == 0 {
+		if p.in[p.pos] == '}' && len(v.Members) == 0 { // an empty object; separator reads the brace after a member
 			p.pos++
 			return v, nil
 		}
@@ -233,10 +233,10 @@ func (p *parser) number() (*Value, error) {
 	if p.in[p.pos] == '-' {
 		p.pos++
 	}
-	integer := p.pos
-	n := p.skipDigits()
-	if n == 0 || n > 1 && p.in[integer] == '0' { // no digit, or a leading zero
-		return nil, p.fail(integer+1, "Invalid numeric value")
+	firstDigit := p.pos
+	digits := p.skipDigits()
+	if digits == 0 || digits > 1 && p.in[firstDigit] == '0' { // no digit, or a leading zero
+		return nil, p.fail(firstDigit+1, "Invalid numeric value")
 	}
 	if p.pos < len(p.in) && p.in[p.pos] == '.' {
 		p.pos++
@@ -300,7 +300,7 @@ func (p *parser) escape() (rune, error) {
 		return r, nil
 	}
 	if c != 'u' {
-		p.pos--
+		p.pos-- // the error is about this character
 		return 0, p.unexpected("a character that can be escaped")
 	}
 	r, ok := hex4(p.in[p.pos:])
@@ -314,7 +314,7 @@ func (p *parser) escape() (rune, error) {
 	if strings.HasPrefix(p.in[p.pos:], `\u`) {
 		if low, ok := hex4(p.in[p.pos+2:]); ok {
 			if pair := utf16.DecodeRune(r, low); pair != utf8.RuneError {
-				p.pos += 6
+				p.pos += 6 // \u and four digits
 				return pair, nil
 			}
 		}

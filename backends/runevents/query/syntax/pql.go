@@ -267,6 +267,7 @@ func (p *pqlParser) from(depth int) (*Value, error) {
 		}
 	}
 	out := ListValue(TextValue("from"), TextValue(entity))
+	// Columns and groups are in an "extract" clause, which then also holds the condition.
 	switch {
 	case columns != nil || group != nil:
 		if columns == nil {

@@ -63,7 +63,7 @@ func pqlPathPart(input string) (n int, ok bool) {
 	for end < len(input) && isDigit(input[end]) {
 		end++
 	}
-	if end > n+1 && end < len(input) && input[end] == ']' {
+	if end > n+1 && end < len(input) && input[end] == ']' { // an index; any other bracket is not part of the path
 		return end + 1, true
 	}
 	return n, true

@@ -48,11 +48,11 @@ func ParseTime(s string) (ms int64, ok bool) {
 	}
 	var year, month, day int
 	switch {
-	case m[1] != "":
+	case m[1] != "": // year-month-day
 		year, month, day = number(m[1], 0), number(m[2], 1), number(m[3], 1)
-	case m[4] != "":
+	case m[4] != "": // yyyymmdd
 		year, month, day = number(m[4], 0), number(m[5], 1), number(m[6], 1)
-	case m[7] != "":
+	case m[7] != "": // year-week-weekday
 		week, weekday := number(m[8], 1), number(m[9], 1)
 		if weekday < 1 || weekday > 7 || week < 1 {
 			return 0, false
@@ -66,15 +66,15 @@ func ParseTime(s string) (ms int64, ok bool) {
 			return 0, false
 		}
 		year, month, day = d.Year(), int(d.Month()), d.Day()
-	default:
+	default: // year-day of the year
 		year = number(m[10], 0)
 		d := time.Date(year, 1, number(m[11], 1), 0, 0, 0, 0, time.UTC)
-		if d.Year() != year {
+		if d.Year() != year { // the year has no such day
 			return 0, false
 		}
 		month, day = int(d.Month()), d.Day()
 	}
-	if m[16] != "" {
+	if m[16] != "" { // hhmmss
 		return unixMillis(year, month, day, m[16], m[17], m[18], m[19], m[20])
 	}
 	return unixMillis(year, month, day, m[12], m[13], m[14], m[15], m[20])
@@ -96,14 +96,14 @@ func unixMillis(year, month, day int, hour, minute, second, fraction, zone strin
 	if h > 23 || m > 59 || s > 59 {
 		return 0, false
 	}
-	ms := number((fraction + "000")[:3], 0)
-	t := time.Date(year, time.Month(month), day, h, m, s, ms*int(time.Millisecond), time.UTC)
+	fractionMillis := number((fraction + "000")[:3], 0)
+	t := time.Date(year, time.Month(month), day, h, m, s, fractionMillis*int(time.Millisecond), time.UTC)
 	if t.Year() != year || int(t.Month()) != month || t.Day() != day {
 		return 0, false // February 30
 	}
-	millis := t.UnixMilli()
+	withoutZone := t.UnixMilli()
 	if len(zone) < 3 { // empty or Z
-		return millis, true
+		return withoutZone, true
 	}
 	digits := strings.ReplaceAll(zone[1:], ":", "")
 	zoneHours, zoneMinutes := number(digits[:2], 0), number(digits[2:], 0)
@@ -114,7 +114,7 @@ func unixMillis(year, month, day int, hour, minute, second, fraction, zone strin
 	if zone[0] == '-' {
 		offset = -offset
 	}
-	return millis - offset, true
+	return withoutZone - offset, true
 }
 
 // AppendTime appends a time in Unix milliseconds in the format of all answers, such as 2026-03-02T10:27:54.161Z. Since

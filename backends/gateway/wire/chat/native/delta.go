@@ -20,7 +20,7 @@ func (f *corrector) scanDelta(s *jsontext.Scanner, choice int, facts *bodyFacts)
 	roleEdit, roleKnown := len(f.edits), f.roles.has(choice)
 	if !roleKnown {
 		start := s.Offset() + 1
-		f.edits.Replace(start, start, "") // for the role, see ensureRole
+		f.edits.Replace(start, start, "") // for the role: ensureRole sets its text if needed
 	}
 	var d delta
 	err := s.Object(func(key []byte) error {
@@ -51,7 +51,7 @@ func (f *corrector) scanDelta(s *jsontext.Scanner, choice int, facts *bodyFacts)
 				facts.proof = true
 				f.TextBytes += int64(len(raw))
 				facts.texts++
-				facts.text = span{s.Offset() - 1 - len(raw), s.Offset() - 1}
+				facts.text = span{s.Offset() - 1 - len(raw), s.Offset() - 1} // without the quotes
 			}
 			return err
 		case "tool_calls":

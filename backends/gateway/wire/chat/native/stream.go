@@ -78,12 +78,13 @@ func (c *Stream) Event(dst, data []byte) ([]byte, wire.Progress, error) {
 			return dst, wire.Progress{Proof: facts.proof, Thinks: facts.thinks}, nil
 		}
 		if c.includeUsage {
-			c.corrector.addEdit(facts.usageValue, facts.usage.to, "null")
+			c.corrector.addEdit(facts.usageValue, facts.usage.to, "null") // the usage is sent at the end
 		} else {
 			c.dropUsage(&facts)
 		}
 	}
 	frameSize := len(data) - (facts.text.to - facts.text.from) // bytes around the text
+	// A template keeps line breaks, which would end the data of the client's event. appendChunk replaces them.
 	if facts.onlyText() && frameSize <= maxFrame && bytes.IndexByte(data, '\n') < 0 && bytes.IndexByte(data, '\r') < 0 {
 		c.last.learn(data, facts.text, facts.padding, c.corrector.edits)
 	} else {

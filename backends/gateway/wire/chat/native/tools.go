@@ -51,7 +51,8 @@ func (f *corrector) scanTool(s *jsontext.Scanner, choice, position int, facts *b
 		return s.Skip()
 	}
 	objectStart := s.Offset() + 1
-	insertAt := len(f.edits)
+	editIndex := len(f.edits)
+	// Edits are in ascending order, so this one is added before its text is known.
 	f.edits.Replace(objectStart, objectStart, "") // for the missing fields
 	var e toolEntry
 	if err := f.scanEntry(s, &e); err != nil || e.members == 0 {
@@ -72,7 +73,7 @@ func (f *corrector) scanTool(s *jsontext.Scanner, choice, position int, facts *b
 		}
 	}
 	f.scanArguments(&e, tool)
-	f.edits[insertAt].Text = missing
+	f.edits[editIndex].Text = missing
 	if isNew && f.streams() && len(e.name) > 0 && tool.arguments.Size() == 0 {
 		f.newCalls = append(f.newCalls, newCall{choice, tool.number, e.function, e.argumentsAt})
 	}
@@ -135,8 +136,8 @@ func (f *corrector) scanArguments(e *toolEntry, tool *choiceTool) {
 		f.addEdit(value.from, value.to, `"{}"`)
 	case stream && tool != nil:
 		if repeated := len(e.arguments) - len(tool.arguments.Rest(e.arguments)); repeated > 0 {
-			f.addEdit(value.from+1, value.from+1+repeated, "")
-			f.TextBytes -= int64(repeated)
+			f.addEdit(value.from+1, value.from+1+repeated, "") // after the opening quote
+			f.TextBytes -= int64(repeated)                     // the scan has counted them
 		}
 	}
 }
@@ -269,12 +270,12 @@ func (f *corrector) tool(choice, position int, e *toolEntry) (tool *choiceTool, 
 	e.id = e.id[:min(len(e.id), maxID)]
 	if index := f.findCall(*tools, e); index >= 0 {
 		tool = &(*tools)[index]
-		e.hasName = tool.named
+		e.hasName = tool.named // from an earlier entry
 		tool.named = tool.named || len(e.name) > 0
 		return tool, tool.number, false
 	}
 	if f.begun == maxTools {
-		return nil, max(0, len(*tools)-1), false
+		return nil, max(0, len(*tools)-1), false // the last call of the choice
 	}
 	f.begun++
 	added := choiceTool{id: string(e.id), index: len(*tools), number: len(*tools), named: len(e.name) > 0}
@@ -302,17 +303,17 @@ func (f *corrector) findCall(tools choiceTools, e *toolEntry) int {
 	case !f.streams(): // each entry of a whole answer is a call
 		return -1
 	case e.indexed:
-		n := tools.last(func(t *choiceTool) bool { return t.index == e.index })
-		if n >= 0 && tools[n].beginsNew(e) {
+		match := tools.last(func(t *choiceTool) bool { return t.index == e.index })
+		if match >= 0 && tools[match].beginsNew(e) {
 			return -1
 		}
-		return n
+		return match
 	case len(e.id) > 0:
-		n := tools.last(func(t *choiceTool) bool { return t.id == string(e.id) })
-		if n < 0 && last >= 0 && tools[last].id == "" && len(e.name) == 0 { // the id of the last call comes late
+		match := tools.last(func(t *choiceTool) bool { return t.id == string(e.id) })
+		if match < 0 && last >= 0 && tools[last].id == "" && len(e.name) == 0 { // the id of the last call comes late
 			return last
 		}
-		return n
+		return match
 	case last >= 0 && (len(e.name) == 0 || !tools[last].named):
 		return last
 	}
