@@ -385,8 +385,8 @@ func (r *reader) event(index int) {
 	}
 }
 
-// eventMember reads the value of a member that events have in all versions into e or c, and adds a required member to
-// seenMembers. For any other name, it reads nothing and returns false.
+// eventMember reads the value of a member of an event into e or c, if the member is one of those that all versions
+// have. It also records a required member in seenMembers. For any other name, it reads nothing and returns false.
 func (r *reader) eventMember(e *event, c *change, seenMembers *memberSet, name []byte) bool {
 	switch string(name) {
 	case "status":

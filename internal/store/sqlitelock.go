@@ -121,9 +121,9 @@ func HoldSQLite(ctx context.Context, file string) (release func(), err error) {
 	return func() { _ = tx.Rollback(); _ = pool.Close() }, nil
 }
 
-// holdLock takes the write lock of the lock file that pool has opened. The lock is held as long as the returned
-// transaction stays open. It protects the database whose name is file. holdLock returns a HeldError if another process
-// has the lock.
+// holdLock takes the write lock of the lock file, which pool has opened, and holds it as long as the returned
+// transaction stays open. The lock protects the database in the given file. holdLock returns a HeldError if another
+// process has the lock.
 func holdLock(ctx context.Context, pool *sql.DB, file string) (*sql.Tx, error) {
 	for range holdTries {
 		tx, err := takeLock(ctx, pool)

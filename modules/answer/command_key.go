@@ -84,7 +84,7 @@ for all of them, with immediate effect; 0 allows none, and -1 is unlimited.
 	return cmd
 }
 
-// listKeysCommand returns the command tollgate answer key list.
+// listKeysCommand returns the command "tollgate answer key list".
 func listKeysCommand(o *options) *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Args: cobra.NoArgs,

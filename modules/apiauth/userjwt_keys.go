@@ -22,8 +22,9 @@ func (s pooledSource) Destruct() error {
 	return nil
 }
 
-// pooledKeys returns the keys at jwksURL or, if jwksURL is empty, the keys of the issuer, from the pool sources. It
-// sets *address to the entry's key in the pool; the caller must pass the key to releaseKeys in Cleanup.
+// pooledKeys returns the signing keys at jwksURL or, if jwksURL is empty, those of the issuer. They come from the pool
+// sources. pooledKeys sets *address to the name of the entry in the pool, which the caller must pass to releaseKeys in
+// Cleanup.
 func pooledKeys(issuer, jwksURL string, address **jwks.Address) (jwks.Finder, error) {
 	location, name := jwks.Address{JWKS: jwksURL}, "jwks_url"
 	if location.JWKS == "" {

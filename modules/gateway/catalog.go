@@ -143,7 +143,7 @@ type Provider struct {
 }
 
 // open resolves the placeholders of the options and reads the data files. It logs a warning for each key of the
-// environment that is not used because it belongs to another base URL.
+// environment that is not used, because another variable of the environment says that it is for another base URL.
 func (c *Catalog) open(logger *zap.Logger) (*catalog.Source, error) {
 	file, err := placeholder.Resolve(c.File)
 	if err != nil {

@@ -198,7 +198,8 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// provisionStores loads the allowed networks, the storages and the keyring. A command needs no other part of the app.
+// provisionStores loads the allowed networks, the storages and the keyring. These are the parts of the app that
+// commands need, too.
 func (a *App) provisionStores(ctx caddy.Context) error {
 	for _, text := range a.AllowNetworks {
 		prefix, err := netip.ParsePrefix(text)
@@ -319,7 +320,8 @@ func (a *App) Counters() counters.Store { return a.counters }
 // Started reports whether the app has opened the shared resources.
 func (a *App) Started() bool { return a.started.Load() }
 
-// AllowedNetworks returns the networks to which users' addresses may lead, besides public addresses.
+// AllowedNetworks returns the networks to which the gateway connects, besides public addresses, if a user has set the
+// URL.
 func (a *App) AllowedNetworks() []netip.Prefix { return a.allow }
 
 // From returns the app for a module that is being provisioned. The module's server then holds connections until the app

@@ -31,7 +31,8 @@ func loadGuest[T any](
 	return module, nil
 }
 
-// optionsRaw returns the configured options that belong to single services. Each is a module tollgate.<name>.
+// optionsRaw returns the configured options that belong to a single service. Each option is a module whose ID is
+// tollgate.<name>.
 func (a *App) optionsRaw() map[string]json.RawMessage {
 	options := map[string]json.RawMessage{"catalog": a.CatalogRaw, "first_run": a.FirstRunRaw}
 	maps.DeleteFunc(options, func(_ string, raw json.RawMessage) bool { return raw == nil })

@@ -387,8 +387,8 @@ func upstreamError(err error) error {
 	}
 }
 
-// failureKind returns the code and the type for a stream that broke off. Overload and rate limits keep their codes,
-// because clients then wait and try again.
+// failureKind returns the code and the type for a stream that broke off. Overload, rate limits and timeouts have types
+// of their own, because clients then wait and try again.
 func failureKind(err error) (code, kind string) {
 	code, kind = "upstream_stream_error", "api_error"
 	e, ok := errors.AsType[*wire.UpstreamError](err)

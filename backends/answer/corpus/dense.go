@@ -42,10 +42,10 @@ type unembedded struct {
 }
 
 // Embed uses e to make the vectors of all chunks that have no vector of its model, and returns how many it made. It can
-// be interrupted and called again. A text that is refused is sent alone and then repeatedly without its second half; if
-// it is still refused, it gets no vector. If the model behind the name has changed since the stored vectors were made,
-// these are replaced. progress, unless it is nil, is called in each transaction with the number of vectors made before
-// that transaction; its error ends the work.
+// be interrupted and called again. If e refuses texts, each is sent alone. A text that is still refused is cut in half
+// again and again; if even a short beginning is refused, the text gets no vector. If the model behind the name has
+// changed since the stored vectors were made, these are replaced. Each transaction calls progress, unless it is nil,
+// with the number of vectors that were made before; the error of progress ends the work.
 func (c *Corpus) Embed(
 	ctx context.Context, e Embedder, progress func(conn kernel.Conn, vectors int) error,
 ) (total int, err error) {

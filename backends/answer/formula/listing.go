@@ -65,8 +65,8 @@ func (r request) yearsIn(f *finder) *Value {
 	return v
 }
 
-// itemsIn returns the names of the rows under the first heading that the subject names. It returns nil if there are
-// fewer than two.
+// itemsIn returns the names of the rows below a heading: the first one with all words of the subject. It returns nil if
+// there are fewer than two such rows.
 func (r request) itemsIn(f *finder) *Value {
 	stems := terms.Of(r.Subjects[0])
 	if len(stems) == 0 {

@@ -142,8 +142,7 @@ func putURLs(c kernel.Conn, source, name string, urls []string, complete bool) e
 	return nil
 }
 
-// soleURLs returns the URLs of the documents that belong to the given name of a file or an address, and to no other
-// name.
+// soleURLs returns the URLs of the documents that come from one source only, the file or address with the given name.
 func (o *Options) soleURLs(ctx context.Context, source, name string) (urls []string, err error) {
 	err = o.Corpus.Read(ctx, func(c kernel.Conn) error {
 		urls, err = store.Column[string](c, "SELECT url FROM answer_intake_documents d WHERE source = ? AND name = ? AND NOT EXISTS "+

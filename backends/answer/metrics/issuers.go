@@ -336,8 +336,8 @@ func (d *Directory) nearKey(key string) (issuers []int64) {
 	return issuers
 }
 
-// nearHead returns the issuer whose head is one slip away from a long word. It returns 0 if there is no such issuer or
-// several.
+// nearHead returns the issuer whose head differs from key by one slip of the keyboard. It returns 0 if key is short, or
+// if no issuer or several have such a head.
 func (d *Directory) nearHead(key string) (issuer int64) {
 	if len(key) < headSlipLetters {
 		return 0

@@ -76,9 +76,8 @@ func (s *Service) List(
 	return list, next, err
 }
 
-// page reads a page of a listing, whose arguments are owner, cursor and the limit. owner is the id of the member, or of
-// the conversation, to which the entries belong. next is the value of cursor for the next page, or 0 on the last page.
-// id returns the id of an entry.
+// page reads a page of a listing. owner is the id of the member, or of the conversation, to which the entries belong.
+// next is the value of cursor for the next page, or 0 on the last page. id returns the id of an entry.
 func page[T any](
 	c store.Conn, l content.Listing, owner, cursor int64, limit int, scan func(store.Row) (T, error), id func(T) int64,
 ) (list []T, next int64, err error) {

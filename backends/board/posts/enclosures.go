@@ -14,9 +14,9 @@ import (
 	"github.com/tollgate-gateway/tollgate/internal/store"
 )
 
-// withFiles runs fn by means of the method once. fn writes a post and announces the post's files. After that,
-// withFiles stores the files. If the client repeats the request, only the files that are still missing are stored.
-// The result's Missing lists the names of files that could not be stored.
+// withFiles runs fn once for each key, with the method once. fn writes a post and announces the post's files. After
+// that, withFiles stores the files. If the client repeats the request, only the files that are still missing are
+// stored. The result's Missing lists the names of files that could not be stored.
 func (s *Service) withFiles(ctx context.Context, a *rights.Actor, files []*attachments.Received, turn turnOf, key Once,
 	fn func(c store.Conn) (Posted, error),
 ) (Posted, error) {

@@ -90,8 +90,8 @@ func WriteLooks(c store.Conn, looks map[look]kernel.Moment) error {
 // AsAdministrator marks log entries of actions that the actor could do only as an administrator.
 const AsAdministrator = "as administrator"
 
-// LogLook records a look: the actor sees something in a forum only as an administrator. Forum 0 is the whole board
-// while it is offline. LogLook does nothing for guests.
+// LogLook records that the actor has seen something in a forum only because of the rights of an administrator. Forum 0
+// is the whole board while it is offline. LogLook does nothing for guests.
 func (a *Actor) LogLook(forum int64) {
 	if l := a.Rights.looks; l != nil && a.User != nil {
 		l.add(look{a.User.ID, forum}, kernel.MomentOf(l.now()))

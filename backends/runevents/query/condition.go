@@ -79,8 +79,8 @@ func (s *selectCompiler) joinConditions(list []expr, negated, useOr bool) string
 	return "(" + s.joinConditions(list[:half], negated, useOr) + word + s.joinConditions(list[half:], negated, useOr) + ")"
 }
 
-// isLatestReport returns the SQL condition that report, an expression for the ID of a report, is the latest report of a
-// node or, if truth is false, that it is not.
+// isLatestReport returns an SQL condition on report, an SQL expression for the ID of a report: that the report is the
+// latest one of a node. If truth is false, the condition is that it is not.
 func isLatestReport(report string, truth bool) string {
 	word := " IN"
 	if !truth {
@@ -118,9 +118,9 @@ func (s *selectCompiler) compare(x *compareExpr, negated bool) string {
 	return orNull(f, col, col+" "+op+" "+s.c.literal(x.value), acceptNull)
 }
 
-// nullIsValue reports whether null counts as a value of the field that differs from all others. A negated equality then
-// includes null. This holds for values of properties and, with distinct_resources, which has older semantics, for every
-// field.
+// nullIsValue reports whether null counts as a value that differs from all others, so that a negated equality includes
+// null. It does for the values of properties, and for all fields of a query with distinct_resources, which has older
+// semantics.
 func (s *selectCompiler) nullIsValue(f *field) bool { return f.kind == typeJSON || s.c.distinct != nil }
 
 // orNull returns test, an SQL condition on the field's column col. If acceptNull is true, the condition is extended so

@@ -41,7 +41,8 @@ func (Format) URL(p *catalog.Provider, _ wire.Needs) string {
 	return url
 }
 
-// Param returns the gjson path at which a messages request has the chat completions parameter with this name.
+// Param translates the name of a chat completions parameter: it returns the path, in the syntax of gjson, of the same
+// parameter in a messages request.
 func (Format) Param(name string) string {
 	switch name {
 	case "reasoning_effort":
